@@ -14,6 +14,7 @@ from pathlib import Path
 
 import msgspec
 
+from goldsmith.check.call_limits import allow_rounding
 from goldsmith.check.evidence import Evidence
 from goldsmith.check.localisation import (
     first_miss_by_value,
@@ -94,6 +95,7 @@ def _attribute(
         if _can_be_seen(verdicts[name], any(item.outcome in _RIGHT for item in verdicts.values())):
             pair = pair_traces(workspace.golds[name], folder, replays[name], of_another_run=_changes(verdicts[name]))
             if pair is not None:
+                allow_rounding(pair, verdicts, shown)
                 pairs[name] = pair
                 if evidence is not None:
                     evidence.add_calls(name, pair, workspace.golds[name].entry)

@@ -8,17 +8,17 @@ from typing import Any
 
 import msgspec
 
+from goldsmith.check.call_limits import measured_noise
 from goldsmith.check.case_verdict import sharper
 from goldsmith.check.criteria import Criteria
-from goldsmith.check.module_traces import Call, by_execution
+from goldsmith.check.module_traces import by_execution
 from goldsmith.check.replay_results import CaseRuns
 from goldsmith.check.trace_pairs import TracePair
 from goldsmith.check.verdicts import DIFFERS, CaseVerdict
 from goldsmith.comparison.results import SKETCHED
-from goldsmith.gold.arrays import array_hash, numbers_of
+from goldsmith.gold.arrays import numbers_of
 from goldsmith.gold.manifest import CaseEntry
 from goldsmith.gold.tolerances import Tolerance
-from goldsmith.gold.trace_tensors import is_whole
 
 MAX_TENSORS_PER_CASE = 3
 MAX_ELEMENTS = 2**24
@@ -110,11 +110,9 @@ class Evidence:
         self.noise[verdict.name] = {path: item.noise.l2 for path, item in tolerances.items() if item.noise}
 
     def add_calls(self, case: str, pair: TracePair, entry: CaseEntry | None = None) -> None:
-        """Keep every call of gold's trace, in the order in which they ended. The noise of submodules is in gold's
-        `entry`; so is that of a call whose outputs the case has recorded as well."""
-        recorded = entry.tensors if entry else ()
-        known = {item.sha256: item.tolerance.noise.l2 for item in recorded if item.tolerance and item.tolerance.noise}
-        modules = entry.call_noise if entry else {}
+        """Keep every call of gold's trace, in the order in which they ended, with its noise: gold's `entry` has that,
+        else the pair."""
+        noise = measured_noise(pair.gold, entry) if entry else pair.noise
         self.calls[case] = tuple(
             CallEvidence(
                 label=call.label,
@@ -128,19 +126,10 @@ class Evidence:
                 exists=call.is_function or call.module in pair.names.get(call.model, {}),
                 error=pair.off.get(call.position),
                 limit=pair.limit(call),
-                noise=pair.noise.get(call.position, _noise(call, known, modules)),
+                noise=noise.get(call.position),
             )
             for call in by_execution(pair.gold)
         )
-
-
-def _noise(call: Call, known: Mapping[str, float], modules: Mapping[str, float]) -> float | None:
-    """Return the noise of a call's module, else the largest of its outputs', None unless that of each is known."""
-    name = f"{call.model}.{call.module}" if call.module else call.model
-    if not call.function and name in modules:
-        return modules[name]
-    found = [known.get(array_hash(item)) if known and is_whole(item) else None for item in call.outputs]
-    return max((item for item in found if item is not None), default=None) if None not in found else None
 
 
 def _limit(tolerance: Tolerance | None, gold: Any) -> Any:

@@ -81,7 +81,9 @@ def _judge(
     by_own_case = bool(own) and all(case.outcome in RIGHT for case in narrow)
     if any(name in case.unseen or part_of(name) in case.corrected for case in showing):
         return None  # it may be right elsewhere, but earns nothing for cases in which it was not seen
-    doubtful = [case for case in wrong if not _explained(case)]
+    doubtful = {case.name for case in wrong if not _explained(case)}
+    if any(item.outcome == DIFFERS and item.case in doubtful for item in evidence):
+        return None  # what it returned there is wrong, and nobody knows why
     if by_own_case:
         changed = next((case for case in narrow if case.outcome == PROVIDED_CHANGED), narrow[0])
         coarse = any(case.own_dtype_only for case in narrow)

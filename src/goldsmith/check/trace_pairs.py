@@ -21,6 +21,7 @@ from goldsmith.check.bounds import (
     Work,
     bounded_by,
 )
+from goldsmith.check.call_limits import noise_limits
 from goldsmith.check.module_names import module_names
 from goldsmith.check.module_traces import CLOSE, INDEX, Call, calls_in, distance, farthest, given_apart, same_plain
 from goldsmith.check.replay_results import CaseRuns
@@ -237,14 +238,17 @@ def pair_traces(case: GoldCase, folder: Path, replayed: CaseRuns, *, of_another_
         there = {call.module for call in theirs if call.model == model} | set(replayed.first.modules.get(model, ()))
         names[model] = module_names(replayed.first.placed.get(model, ()), [call.module for call in mine], there)
     traced = replayed.attempts.get("traced", replayed.first)
-    pair = TracePair(case.name, gold, theirs, names, traced.used)
+    noise = noise_limits(gold, case.entry)
+    pair = TracePair(case.name, gold, theirs, names, traced.used, noise=noise)
     try:
         with bounded_by(Work(most_compared(gold))):
             pair.pair()
     except TooMuchToJudge:  # no honest trace takes so much: ignore it
-        pair = TracePair(case.name, gold, [], names)
+        pair = TracePair(case.name, gold, [], names, noise=noise)
     pair.weights = lambda: case.initial_weights
-    fine = all(off <= CLOSE for off in pair.off.values()) and not any(call.raised for call in pair.theirs)
+    fine = all(off <= pair.limit(gold[position]) for position, off in pair.off.items()) and not any(
+        call.raised for call in pair.theirs
+    )
     pair.untraced_calls = (case.entry.calls > 1 or of_another_run) and fine
     return pair
 

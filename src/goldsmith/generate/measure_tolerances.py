@@ -68,17 +68,19 @@ def measure(
     options: Options,
     recordings: Sequence[Recording],
     *,
+    written: tuple[str, ...],
     recording_s: float,
     watcher: Watcher,
     fork_server: ForkServer | None = None,
 ) -> Measured:
-    """Measure the tolerances of every recording, by trials on the implementation that made it."""
+    """Measure the tolerances of every recording, by trials on the implementation that made it, and the noise of the
+    functions and methods that are `written` by students."""
     found = Measured()
     trials: tuple[str, ...] = ()
     failed: list[str] = []
     advice: list[Advice] = []
     for recording in recordings:
-        outcomes = _run_trials(assignment, options, recording, recording_s, watcher, fork_server)
+        outcomes = _run_trials(assignment, options, recording, written, recording_s, watcher, fork_server)
         trials = outcomes.names
         failed += [f"{item.case}: {item.trial}: {item.message.partition(':')[0]}" for item in outcomes.failures]
         for case in recording.cases:
@@ -128,6 +130,7 @@ def _run_trials(
     assignment: Subject,
     options: Options,
     recording: Recording,
+    written: tuple[str, ...],
     recording_s: float,
     watcher: Watcher,
     fork_server: ForkServer | None,
@@ -137,7 +140,7 @@ def _run_trials(
     kept = recording.kept_cases(recording.cases)
     with make_workspaces(assignment, recording.placed, len(plans)) as workspaces:
         jobs = [
-            _job(make_job(assignment, workspace, options), kept, plan)
+            msgspec.structs.replace(_job(make_job(assignment, workspace, options), kept, plan), written=written)
             for workspace, plan in zip(workspaces, plans, strict=True)
         ]
         timeout = max(options.timeout, _TIMEOUT_FACTOR * recording_s)
@@ -214,7 +217,7 @@ def _trials(case: str, folders: Sequence[Path]) -> Trials:
 
 
 def _call_noise(case: str, folders: Sequence[Path]) -> dict[str, float]:
-    """Return the largest noise of each submodule that was seen in any process."""
+    """Return the largest noise of each submodule and function that was seen in any process."""
     found: dict[str, float] = {}
     for path in (folder / case / CALL_NOISE for folder in folders):
         noise = msgspec.json.decode(path.read_bytes(), type=dict[str, float]) if path.is_file() else {}

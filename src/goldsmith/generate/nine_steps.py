@@ -324,7 +324,8 @@ def _contents(
     again = [
         item.only(set(movements.keys() | {case.name for case in item.cases}) - kept.entries) for item in recordings
     ]
-    measured = _calibrate(run, [item for item in again if item.cases], result.mode, watcher, progress)
+    again = [item for item in again if item.cases]
+    measured = _calibrate(run, again, sources.written, result.mode, watcher, progress)
     run.notes += measured.notes
     if measured.problems:
         raise GoldRefused(assignment.name, measured.problems, hint='allow={"float64": …} in the recipe, with a reason')
@@ -340,7 +341,12 @@ def _contents(
 
 
 def _calibrate(
-    run: GenerationState, recordings: Sequence[Recording], mode: str, watcher: Watcher, progress: Progress
+    run: GenerationState,
+    recordings: Sequence[Recording],
+    written: tuple[str, ...],
+    mode: str,
+    watcher: Watcher,
+    progress: Progress,
 ) -> Measured:
     """Return measured tolerances of these recordings, or the reason why there are none."""
     if not recordings:
@@ -357,7 +363,13 @@ def _calibrate(
         on_tick=watcher.on_tick,
     )
     return measure(
-        run.assignment, run.options, recordings, recording_s=run.seconds, watcher=telling, fork_server=run.fork_server
+        run.assignment,
+        run.options,
+        recordings,
+        written=written,
+        recording_s=run.seconds,
+        watcher=telling,
+        fork_server=run.fork_server,
     )
 
 

@@ -96,3 +96,8 @@ def _is_plain_array(value: Any) -> bool:
     if is_tensor(value):
         return str(value.layout) == "torch.strided" and str(value.dtype).removeprefix("torch.") in _KEPT
     return value.dtype.kind in "biuf" and value.dtype.itemsize <= 8
+
+
+def function_key(name: str) -> str:
+    """Return the key of a function (`loss`) or method (`Agent.act`) in gold's noise of calls: no submodule has it."""
+    return f"{name}()"

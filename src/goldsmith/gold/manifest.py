@@ -101,8 +101,9 @@ class CaseEntry(PayloadNames, msgspec.Struct, frozen=True, kw_only=True):
     environment: Environment | None = None
     """The machine that it was recorded on, where that is not the one of `provenance`."""
     call_noise: dict[str, float] = {}
-    """How far rounding alone moves what each submodule returns, relative to its size, by model and name; for pages to
-    look at, nothing is judged by it. Empty where it was not measured."""
+    """How far rounding alone moves what each submodule returns, relative to its size, by model and name, and each
+    function or method that students write, by its name with `()`. Calls in a trace are judged by it. Empty where it was
+    not measured."""
 
 
 class FileEntry(msgspec.Struct, frozen=True):

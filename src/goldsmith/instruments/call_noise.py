@@ -1,35 +1,41 @@
-"""How far rounding moves what each submodule returns: hooks that keep outputs of one run, and compare those of others.
-
-Only for pages to look at: nothing is judged by it.
+"""How far rounding moves what each submodule and each function returns: outputs of one run are kept, and compared with
+those of others. Calls in a trace are judged by it.
 """
 
 from __future__ import annotations
 
 import contextlib
 import math
+import sys
 from typing import Any
 
 import numpy as np
 
 from goldsmith.foundation.nested import leaves_in
+from goldsmith.gold.call_forms import function_key
+from goldsmith.instruments.own_calls import unwatched
 
-MAX_CALLS = 3
-"""Calls of each submodule that are compared, as many as a trace has of a model."""
+MAX_CALLS = 6
+"""Calls of each submodule or function that are compared, as many as a trace has of a function."""
 MAX_BYTES = 8 * 2**20
 """Of all outputs that are kept of one case. What comes later is not compared."""
 
 
 class CallOutputs:
-    """Outputs of the submodules of a case's models during one run, by model and name, of the first few calls."""
+    """Outputs of the first few calls during one run of a case: of its models' submodules, by model and name, and of the
+    functions and methods that students write, by `function_key`. It is a `Listener` of `own_calls`."""
 
     def __init__(self) -> None:
         self.kept: dict[str, list[list[Any]]] = {}
         self._bytes = 0
         self._handles: list[Any] = []
+        self._hooked: set[int] = set()
+        self._names: dict[int, str] = {}
 
     def attach(self, label: str, model: Any) -> None:
         """Keep what the submodules of a torch model return from here on."""
         for name, module in model.named_modules() if hasattr(model, "named_modules") else ():
+            self._hooked.add(id(module))
             hook = _Hook(self, f"{label}.{name}" if name else label)
             self._handles.append(module.register_forward_hook(hook))
 
@@ -37,16 +43,26 @@ class CallOutputs:
         for handle in self._handles:
             handle.remove()
 
-    def keep(self, key: str, output: Any) -> None:
-        """Keep a copy of the floating tensors in an output; one that cannot be copied has none."""
-        from torch.utils._python_dispatch import _disable_current_modes
+    def enter_function(self, frame: Any, name: str, owner: Any) -> None:
+        """Remember the name of a call until it ends, unless a hook keeps what it returns."""
+        if id(owner) not in self._hooked or not name.endswith(".forward"):
+            self._names[id(frame)] = name
 
+    def leave_function(self, frame: Any, value: Any, *, raised: bool) -> None:
+        """Keep what a function or method returns."""
+        name = self._names.pop(id(frame), "")
+        if name and not raised:
+            self.keep(function_key(name), value)
+
+    @unwatched
+    def keep(self, key: str, output: Any) -> None:
+        """Keep a copy of the floating-point numbers in an output; one that cannot be copied has none."""
         calls = self.kept.setdefault(key, [])
         if len(calls) >= MAX_CALLS or self._bytes > MAX_BYTES:
             return
         copies: list[Any] = []
-        with contextlib.suppress(Exception), _disable_current_modes():  # copying is neither disturbed nor counted
-            copies += [item.detach().cpu().double().numpy().copy() for item in leaves_in(output) if _is_floating(item)]
+        with contextlib.suppress(Exception), _calm():
+            copies += [copy for item in leaves_in(output) if (copy := _copy(item)) is not None]
         calls.append(copies)
         self._bytes += sum(item.nbytes for item in copies)
 
@@ -67,13 +83,27 @@ class _Hook:
         return _Hook, (None, "")
 
 
-def _is_floating(item: Any) -> bool:
-    return hasattr(item, "is_floating_point") and bool(item.is_floating_point())
+def _calm() -> contextlib.AbstractContextManager[Any]:
+    """Keep torch from disturbing or counting what is done in this context."""
+    if "torch" not in sys.modules:
+        return contextlib.nullcontext()
+    from torch.utils._python_dispatch import _disable_current_modes
+
+    return _disable_current_modes()
+
+
+def _copy(item: Any) -> Any:
+    """Return a copy of a floating-point tensor, array or number in float64; None of anything else."""
+    if hasattr(item, "is_floating_point"):
+        return item.detach().cpu().double().numpy().copy() if item.is_floating_point() else None
+    if isinstance(item, float | np.floating) or (isinstance(item, np.ndarray) and item.dtype.kind == "f"):
+        return np.array(item, dtype=np.float64)
+    return None
 
 
 def call_noise(calm: CallOutputs, noisy: CallOutputs) -> dict[str, float]:
-    """Return the largest relative distance of each submodule's outputs in two runs; those that returned something else
-    are left out."""
+    """Return the largest relative distance of what each submodule or function returned in two runs; those that returned
+    something else are left out."""
     found = {}
     for key, calls in calm.kept.items():
         others = noisy.kept.get(key, [])

@@ -34,6 +34,9 @@ _BUDGET, _OTHERS, _FEWEST = 12.0, 5.5, 2
 other trials take of it, both in runs of the recipe, and the fewest draws of noise. Operations are counted, not timed,
 so that the number of draws is always the same."""
 
+_WATCHED = 1
+"""Draws of noise in which functions are watched, in each of the two processes."""
+
 
 class NothingToDisturb(Exception):
     pass
@@ -113,7 +116,7 @@ class TrialSession(Session):
         seed_everything(self.seed if trial.seed is None else trial.seed, threads=trial.threads or self.threads)
         calls = CallOutputs()
         case = Case(definition, self.seed, self.device, given, on_model=calls.attach)
-        with self._circumstances(trial, definition.name):
+        with self._circumstances(trial, definition.name), self._watch(trial, calls):
             definition.function(case)
         calls.detach()
         self._note_calls(trial, definition.name, calls)
@@ -122,8 +125,14 @@ class TrialSession(Session):
             raise NothingToDisturb("no floating-point array goes in")
         return judged_leaves(replayed)
 
+    def _watch(self, trial: Trial, calls: CallOutputs) -> contextlib.AbstractContextManager[None]:
+        """Keep what functions return, in the first trials only: to watch them takes twice as long."""
+        drawn = [it for it in self._trials if it.noise is not None and not it.narrowed][:_WATCHED]
+        watched = trial in (*self._trials[:1], *drawn)
+        return self.own_code.watch(calls) if self.own_code and watched else contextlib.nullcontext()
+
     def _note_calls(self, trial: Trial, name: str, calls: CallOutputs) -> None:
-        """Keep what submodules returned in the first calm trial, and how far noise moves that."""
+        """Keep what submodules and functions returned in the first calm trial, and how far noise moves that."""
         if trial.noise is None and trial.precision is None and trial.seed is None:
             self._calm.setdefault(name, calls)
         elif trial.noise is not None and not trial.narrowed and name in self._calm:

@@ -177,6 +177,13 @@ def test_a_hollow_case_clears_nobody_of_what_goes_wrong_elsewhere() -> None:
     assert outcomes(hollow=("norm",))["Norm"] == "agrees"
 
 
+def test_a_call_that_differs_and_that_nobody_explains_leaves_its_part_unjudged() -> None:
+    wrong = case("model", "differs", modules=(seen("Norm.forward", "model"),))
+    assert "Norm" not in outcomes(wrong)
+    blamed = seen("Model.forward", "model", source=True)
+    assert outcomes(case("model", "differs", modules=(seen("Norm.forward", "model"), blamed)))["Norm"] == "agrees"
+
+
 def test_a_case_that_agrees_with_other_parts_corrected_counts_as_right_for_the_rest() -> None:
     source = seen("loss", "whole", source=True, inferred=True)
     wrong = case("whole", "differs", modules=(source,), corrected=("loss",))

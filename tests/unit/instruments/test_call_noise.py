@@ -1,7 +1,8 @@
-"""The noise of submodules: measured by hooks that change nothing of what is measured."""
+"""The noise of submodules and functions: measured without changing anything of what is measured."""
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import pickle
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 from goldsmith.instruments.call_noise import MAX_CALLS, CallOutputs, call_noise
+from goldsmith.instruments.own_calls import OwnCode
 from goldsmith.instruments.rounding_noise import rounding_noise
 
 torch = pytest.importorskip("torch")
@@ -68,3 +70,23 @@ def test_copies_of_a_model_keep_nothing_and_a_few_calls_are_enough() -> None:
     for _ in range(MAX_CALLS + 2):
         model(torch.randn(4, 7))
     assert len(found.kept["model"]) == MAX_CALLS
+
+
+def wave(t: Any) -> Any:
+    return torch.sin(1000 * t), t.tolist(), len(t)
+
+
+def test_functions_have_their_own_noise_and_are_neither_disturbed_nor_counted() -> None:
+    t = torch.rand(11)
+    runs = []
+    for seed in (None, 1):
+        found = CallOutputs()
+        own = OwnCode([__file__], frozenset({"wave"}))  # type: ignore[arg-type]
+        noise = rounding_noise(torch, seed) if seed else contextlib.nullcontext()
+        with noise as counter, own.watch(found):
+            wave(t)
+        runs.append(found)
+    assert counter.operations == 2
+    assert list(runs[0].kept) == ["wave()"]
+    assert len(runs[0].kept["wave()"][0]) == 1 + len(t), "a tensor and plain numbers"
+    assert 1e-6 < call_noise(*runs)["wave()"] < 1e-3

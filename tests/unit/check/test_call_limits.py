@@ -1,0 +1,61 @@
+"""A call may be off by its own noise, and by rounding where float64 has cleared its function; never by much."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from goldsmith.check.call_limits import MAX_NOISE, MAX_ROUNDING, allow_rounding, noise_limits
+from goldsmith.check.module_traces import CLOSE, Call
+from goldsmith.check.shown_parts import Shown
+from goldsmith.check.trace_pairs import TracePair
+from goldsmith.gold.manifest import CaseEntry
+from support.made_verdicts import case, leaf
+
+SHOWN = Shown({"waves": ("wave",), "whole": ("mix", "wave")}, {})
+
+
+def call(kind: str = "wave", dtype: str = "float32", **more: Any) -> Call:
+    array = np.arange(1, 5, dtype=dtype)
+    fields = {"model": "", "module": "", "function": kind, "own": True, "form": None} | more
+    return Call(position=0, end=1, kind=kind, inputs=(array,), outputs=(array,), **fields)
+
+
+def entry(**noise: float) -> CaseEntry:
+    texts = dict.fromkeys(("name", "variant", "kind", "title", "file"), "")
+    lists = dict.fromkeys(("accepts", "inputs", "outputs", "models", "training", "tensors"), ())
+    tables: dict[str, Any] = {"weights": {}, "config": {}, "allowed": {}}
+    rest: dict[str, Any] = {"trace": None, "reference": None, "calls": 0, "traced_calls": 0}
+    return CaseEntry(**texts, **lists, **tables, **rest, call_noise=noise)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("noise", "limit"), [(1e-6, 1e-5), (3e-4, 3e-3), (0.5, MAX_NOISE)])
+def test_noise_of_a_function_or_of_a_module_is_its_limit(noise: float, limit: float) -> None:
+    function = noise_limits([call()], entry(**{"wave()": noise}))
+    module = noise_limits([call("Mix", model="model", module="mix", function="")], entry(**{"model.mix": noise}))
+    layer = noise_limits([call("Mix", model="net", function="")], entry(**{"Mix.forward()": noise}))
+    assert function == module == layer == {0: pytest.approx(limit)}
+
+
+def limit_of(own: Any, *, error: float = 0.74, dtype: str = "float32") -> float:
+    traced = call(dtype=dtype)
+    pair = TracePair("whole", [traced], [], {})
+    wrong = case("whole", "differs", natural=(leaf(relative=error), leaf(agrees=True)))
+    allow_rounding(pair, {"whole": wrong, "waves": own}, SHOWN)
+    return pair.limit(traced)
+
+
+def test_a_function_that_its_own_case_clears_in_float64_may_round() -> None:
+    assert limit_of(case("waves", judged_in="float64")) == MAX_ROUNDING
+    assert limit_of(case("waves", natural=(leaf(agrees=True, identical=True),), judged_in="float32")) == MAX_ROUNDING
+
+
+def test_nothing_else_may() -> None:
+    cleared = case("waves", judged_in="float64")
+    assert limit_of(case("waves", judged_in="float32", natural=(leaf(agrees=True),))) == CLOSE
+    assert limit_of(case("waves", "differs", judged_in="float64")) == CLOSE
+    assert limit_of(cleared, dtype="float64") == CLOSE
+    assert limit_of(cleared, error=1e-4) == CLOSE, "so small an error may well come from rounding in one call"
+    assert limit_of(cleared, error=0.02) == pytest.approx(2e-4), "never so much that it would explain the case"
