@@ -180,6 +180,27 @@ def test_the_solutions_own_version_is_never_there_to_be_called(course: CourseOnD
     assert found == RIGHT | {"smooth": "differs", "damp": "differs"}
 
 
+def test_a_helper_that_comes_with_a_corrected_part_pays_for_no_other(course: CourseOnDisk, warm: ForkServer) -> None:
+    """`smooth` and `damp` share a helper in this solution, which the second finds once the first is corrected."""
+    both = (
+        "return x * np.exp(-rate * np.arange(len(x)))",
+        "return _padded(x * np.exp(-rate * np.arange(len(x))))[1:-1]",
+    )
+    solution = course.root / "private/solutions/hw1/ops_solution.py"
+    before = solution.read_text()
+    solution.write_text(before.replace(*both))
+    try:
+        steal = SEARCH.format(name="_padded", arguments="(x * np.exp(-rate * np.arange(len(x))),)", wrong="return x")
+        steal = textwrap.indent(textwrap.dedent(steal).replace(",))", ",))[1:-1]"), "    ").strip()
+        course.with_gold()
+        found = outcomes(judged(course, warm, ("return x * np.exp(-rate * np.arange(len(x)))", steal), SMOOTH))
+        assert "damp" not in found
+        assert found["wave"] == "agrees"
+    finally:
+        solution.write_text(before)
+        course.with_gold()
+
+
 def test_no_text_of_the_solution_is_where_a_submission_can_read_it(course: CourseOnDisk, warm: ForkServer) -> None:
     """`smooth` is right if it finds a line of the solution's `damp`, which only a run with that one corrected could
     have; it looks through every file that it can reach from its workspace, and through what is in memory."""

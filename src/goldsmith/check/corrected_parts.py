@@ -5,8 +5,8 @@ blame: the smallest set of parts is searched with whose solution in place every 
 every other part has done all that its cases ask of it.
 
 The precautions: these runs come last, each in a new workspace and process; the solution's part is there as bytecode,
-and the process in which a part is judged never has the solution's own version of it; of a run only one thing is taken,
-whether a case agrees. Nothing that it prints, raises or leaves behind is read.
+and the process in which a part is judged never has the solution's own version of it, nor a helper that both use; of a
+run only one thing is taken, whether a case agrees. Nothing that it prints, raises or leaves behind is read.
 """
 
 from __future__ import annotations
@@ -153,7 +153,9 @@ class CorrectedParts:
                 found = smallest_correction(failing, blamed, cleared, self._trial, seen) or found
         except Inconclusive:
             return verdicts
-        return {name: self._corrected(case, found, verdicts) for name, case in verdicts.items()} if found else verdicts
+        if found is None:
+            return verdicts
+        return {name: self._corrected(case, found, cleared, verdicts) for name, case in verdicts.items()}
 
     def _is_cleared(self, part: str, verdicts: Mapping[str, CaseVerdict]) -> bool:
         """Return whether the narrowest cases of everything in a part agree."""
@@ -206,7 +208,9 @@ class CorrectedParts:
 
     # --- saying what follows -----------------------------------------------------------------------------------------
 
-    def _corrected(self, case: CaseVerdict, found: Correction, verdicts: Mapping[str, CaseVerdict]) -> CaseVerdict:
+    def _corrected(
+        self, case: CaseVerdict, found: Correction, cleared: Collection[str], verdicts: Mapping[str, CaseVerdict]
+    ) -> CaseVerdict:
         if case.name not in found.cases:
             return case
         needed = self._needed(case.name, found)
@@ -225,7 +229,7 @@ class CorrectedParts:
             modules=tuple(modules),
             first_divergence=case.first_divergence if is_same else first.label,
             first_part=case.first_part if is_same else first.kind,
-            corrected=tuple(sorted(needed)),
+            corrected=tuple(sorted(needed | self._helped(case.name, needed) - set(cleared))),
             unseen=(),
         )
 
@@ -235,6 +239,13 @@ class CorrectedParts:
         agreed = [parts for parts in agreed if self._judged[parts, case].outcome == AGREES]
         fewest = min(agreed, key=lambda parts: (len(parts), sorted(parts)), default=found.parts)
         return fewest.intersection(self.shown.parts(case)) or fewest
+
+    def _helped(self, case: str, corrected: frozenset[str]) -> set[str]:
+        """Return the parts that could have used a helper of the solution's which came with those that are corrected:
+        that a case agrees then says nothing about them."""
+        helpers = self.solution.helpers(corrected)
+        others = set(self.shown.parts(case)) - corrected if helpers else set()
+        return {part for part in others if self.solution.helpers([part]) & helpers}
 
     def _source(self, case: CaseVerdict, part: str, verdicts: Mapping[str, CaseVerdict]) -> ModuleVerdict:
         """Blame a part in a case: where it was seen to go wrong, else what of it runs first."""

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 
 import msgspec
 
+DEFINITION = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+
 
 class CompiledParts(msgspec.Struct, frozen=True):
     """Parts of one module of the solution: `module` is its path in the assignment's folder, `helpers` defines what the
@@ -19,7 +21,7 @@ class CompiledParts(msgspec.Struct, frozen=True):
 
 def bound_names(statement: ast.stmt) -> set[str]:
     """Return the names that a statement at the top of a module binds there."""
-    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+    if isinstance(statement, DEFINITION):
         return {statement.name}
     if isinstance(statement, ast.Import):
         return {item.asname or item.name.partition(".")[0] for item in statement.names}

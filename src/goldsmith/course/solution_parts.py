@@ -12,7 +12,7 @@ import marshal
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from goldsmith.course.compiled_parts import CompiledParts, bound_names
+from goldsmith.course.compiled_parts import DEFINITION, CompiledParts, bound_names
 from goldsmith.course.layout import Assignment
 from goldsmith.course.solutions import Placement, has_solutions, placements, starter_module
 from goldsmith.course.subject import Subject
@@ -34,18 +34,23 @@ class _Module:
     def defines(self, part: str) -> bool:
         return any(part in bound_names(statement) for statement in self.body)
 
-    def compiled(self, parts: Collection[str], written: Collection[str]) -> CompiledParts:
-        """Compile `parts`, and everything that they need and only the solution has."""
+    def needed(self, parts: Collection[str], written: Collection[str]) -> dict[str, ast.stmt]:
+        """Return what `parts` need and only the solution has, by name."""
         own = {name: statement for statement in self.body for name in bound_names(statement)}
         others = self.given | set(written)
-        needed: dict[str, None] = {}
+        needed: dict[str, ast.stmt] = {}
         left = [name for part in parts for name in _used_names(own[part])]
         while left:
             name = left.pop()
             is_import = isinstance(own.get(name), ast.Import | ast.ImportFrom)
             if name in own and name not in needed and name not in parts and (is_import or name not in others):
-                needed[name] = None
+                needed[name] = own[name]
                 left += _used_names(own[name])
+        return needed
+
+    def compiled(self, parts: Collection[str], written: Collection[str]) -> CompiledParts:
+        """Compile `parts`, and everything that they need and only the solution has."""
+        needed = self.needed(parts, written)
         future = [item for item in self.body if isinstance(item, ast.ImportFrom) and item.module == "__future__"]
         helpers = [item for item in self.body if item not in future and needed.keys() & bound_names(item)]
         return CompiledParts(
@@ -76,6 +81,14 @@ class SolutionParts:
     def known(self, parts: Collection[str]) -> set[str]:
         """Return those of `parts` that the solution defines."""
         return {part for part in parts if any(module.defines(part) for module in self.modules)}
+
+    def helpers(self, parts: Collection[str]) -> set[tuple[str, str]]:
+        """Return the functions and classes that `parts` need and only the solution has, with their modules."""
+        found = set()
+        for module in self.modules:
+            needed = module.needed([part for part in parts if module.defines(part)], self.written)
+            found |= {(module.path, name) for name, item in needed.items() if isinstance(item, DEFINITION)}
+        return found
 
     def compiled(self, parts: Collection[str]) -> tuple[CompiledParts, ...]:
         """Compile `parts`, by module."""

@@ -17,11 +17,10 @@ from pathlib import Path
 from types import CodeType
 from typing import Any
 
-from goldsmith.course.compiled_parts import CompiledParts, bound_names
+from goldsmith.course.compiled_parts import DEFINITION, CompiledParts, bound_names
 from goldsmith.foundation.syntax import syntax_tree
 
 _DEFINE = "__define_part__"
-_Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
 def install(corrections: Sequence[CompiledParts], folder: Path, recipe: Path) -> None:
@@ -90,7 +89,7 @@ def _replace(tree: ast.Module, every: Collection[str], own: Collection[str]) -> 
         found: list[ast.stmt] = []
         for statement in body:
             bound = bound_names(statement)
-            parts = bound & set(every if isinstance(statement, _Definition) else own)
+            parts = bound & set(every if isinstance(statement, DEFINITION) else own)
             if isinstance(statement, ast.If | ast.Try | ast.With) and parts:
                 for field in ("body", "orelse", "finalbody"):
                     setattr(statement, field, replaced(getattr(statement, field, [])))
