@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from itertools import combinations
 from pathlib import Path
 
 import msgspec
@@ -33,6 +34,8 @@ from goldsmith.course.solutions import Placement
 
 MAX_TRIALS = 24
 """Replays of failing cases for one submission: an assignment with a dozen parts takes half as many at worst."""
+MAX_TOGETHER, MAX_IN_DOUBT = 2, 5
+"""Parts that are tried together, of at most so many that seem to be wrong: every two of five take ten replays."""
 MAX_TIMEOUTS = 8
 """Replays that may take too long before no more are made."""
 _PATIENCE, _LEAST_PATIENCE_S = 10.0, 2.0
@@ -88,8 +91,23 @@ def smallest_correction(
         asked = [case for case in fixed if part in failing[case]]
         if len(found) > 1 and not any(set(failing[case]) & found == {part} for case in asked):
             found = _without(found, [part], frozenset(asked), trial)
+    found = _fewest(found, fixed, failing, trial)
     tied = {part for part in found - set(seen) if len(found) > 1 and not trial(frozenset({part}), fixed)}
     return Correction(found, found - tied or found, fixed)
+
+
+def _fewest(
+    parts: frozenset[str], cases: frozenset[str], failing: Mapping[str, Collection[str]], trial: Trial
+) -> frozenset[str]:
+    """Return the fewest of `parts` that `cases` need. Two that fit only each other, such as a forward and a backward
+    pass with a cache of their own, cannot be left out one by one."""
+    sure = frozenset(part for case in cases if len(own := parts.intersection(failing[case])) == 1 for part in own)
+    rest = sorted(parts - sure)
+    for count in range(min(len(rest), MAX_TOGETHER + 1) if len(rest) <= MAX_IN_DOUBT else 0):
+        for some in combinations(rest, count):
+            if (fewer := sure.union(some)) and trial(fewer, cases) >= cases:
+                return fewer
+    return parts
 
 
 def _without(parts: frozenset[str], some: Sequence[str], cases: frozenset[str], trial: Trial) -> frozenset[str]:

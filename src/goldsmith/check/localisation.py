@@ -228,6 +228,8 @@ def _in_place(pair: TracePair, call: Call) -> ModuleVerdict | None:
     outcome, off, partner = pair.outcome(call), pair.off.get(call.position), pair.partners.get(call.position)
     if outcome is None or partner is None:
         return None
+    if outcome == AGREES and call.position in pair.handed_on_otherwise:
+        return _verdict(pair, call, DIFFERS, relative=off, why="it hands on other values", inferred=True)
     shared = outcome != AGREES and arguments(partner) != arguments(call)
     if outcome == COULD_NOT_RUN:
         why = "" if off is None else "it returned None; is a `return` missing?"

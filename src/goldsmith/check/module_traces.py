@@ -43,7 +43,8 @@ class Call:
     arguments and the result, including plain values; `learns` says which outputs require gradients, `overwrote` that
     the call changed its inputs; `gradients` holds projections of what it passes back. `bfloat16` names the inputs (`0`)
     and states (`state.mean`) of that dtype, which NumPy lacks. A `transformed` call was made inside one of torch.func's
-    transformations, and its tensors are those of a whole batch.
+    transformations, and its tensors are those of a whole batch. `handed_on` are the positions of outputs that gold only
+    hands to other functions, such as a cache for the backward pass: others may have another.
     """
 
     position: int
@@ -70,6 +71,12 @@ class Call:
     overwrote: bool = False
     gradients: Mapping[str, Sequence[float]] = field(default_factory=dict)
     bfloat16: frozenset[str] = frozenset()
+    handed_on: frozenset[int] = frozenset()
+
+    @property
+    def answers(self) -> tuple[Any, ...]:
+        """Return its outputs without those that are only handed on."""
+        return tuple(item for number, item in enumerate(self.outputs) if number not in self.handed_on)
 
     @property
     def label(self) -> str:

@@ -27,10 +27,11 @@ from goldsmith.check.module_traces import CLOSE, INDEX, Call, calls_in, distance
 from goldsmith.check.replay_results import CaseRuns
 from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, ModuleVerdict, Outcome
 from goldsmith.foundation.nested import leaves_in
+from goldsmith.gold.arrays import array_hash
 from goldsmith.gold.call_forms import is_reference, plain_values
 from goldsmith.gold.load import GoldCase
 from goldsmith.gold.safetensors_reader import Mapped, open_mapped, parse_bytes
-from goldsmith.gold.trace_tensors import bytes_behind, is_left_out
+from goldsmith.gold.trace_tensors import Hashed, bytes_behind, is_left_out, is_whole
 
 AMPLIFIED = 20.0
 """How many times farther off than its input a call's output may be and still be explained by its input."""
@@ -39,8 +40,9 @@ AMPLIFIED = 20.0
 @dataclass
 class TracePair:
     """The two traces of one case, with gold's calls paired with the submission's where possible. `given` says how far
-    apart a pair's inputs are, `off` its outputs. `untraced_calls` says that there were more calls than the trace shows,
-    and that it shows nothing wrong: every module is then run alone, twice.
+    apart a pair's inputs are, `off` its outputs; calls in `handed_on_otherwise` hand on other values than gold's.
+    `untraced_calls` says that there were more calls than the trace shows, and that it shows nothing wrong: every module
+    is then run alone, twice.
 
     `names` maps gold's modules to theirs and `weights` returns gold's weights, both by model. Two tensors are the same
     up to `close`, or up to the `noise` of a call where that was measured."""
@@ -53,6 +55,7 @@ class TracePair:
     partners: dict[int, Call] = field(default_factory=dict)
     given: dict[int, float] = field(default_factory=dict)
     off: dict[int, float] = field(default_factory=dict)
+    handed_on_otherwise: set[int] = field(default_factory=set)
     untraced_calls: bool = False
     weights: Callable[[], Mapping[str, Collection[str]]] = dict
     close: float = CLOSE
@@ -76,6 +79,8 @@ class TracePair:
         self.given[call.position] = _given(partner, call, self.close) if given is None else given
         if not partner.raised:
             self.off[call.position] = off_by(partner, call)
+        if call.handed_on and (partner.raised or farthest(partner.outputs, call.outputs) > self.limit(call)):
+            self.handed_on_otherwise.add(call.position)
 
     def limit(self, call: Call) -> float:
         """Return how far apart the outputs of a pair may be and still count as the same."""
@@ -156,7 +161,20 @@ class TracePair:
         is_there = call.is_function or (call.model and call.module in self.names.get(call.model, {}))
         if not call.own or call.form is None or not is_there or call.drew or not call.can_be_repeated:
             return False
+        if any(_is_given_by(call, self.gold[position]) for position in self.handed_on_otherwise):
+            return False  # what gold hands it is not what theirs takes
         return self.untraced_calls or self.outcome(call) is None
+
+
+def _is_given_by(call: Call, maker: Call) -> bool:
+    """Return whether a call is given what another one hands on."""
+    made = {_identity(maker.outputs[number]) for number in maker.handed_on}
+    return not made.isdisjoint(map(_identity, call.inputs))
+
+
+def _identity(tensor: Any) -> Any:
+    """Return what tells one tensor of a trace from another: equal ones are stored once."""
+    return tensor if isinstance(tensor, Hashed) else id(tensor)
 
 
 def _around(weight: str) -> Iterator[str]:
@@ -181,13 +199,15 @@ def _given(theirs: Call, gold: Call, close: float) -> float:
 
 
 def off_by(theirs: Call, gold: Call) -> float:
-    """Return how far apart two calls' answers are: what they returned, and what they changed."""
-    if theirs.returned is not None and gold.returned is not None and not same_plain(theirs.returned, gold.returned):
+    """Return how far apart two calls' answers are: what they returned, but for what is only handed on, and what they
+    changed."""
+    known = not gold.handed_on and theirs.returned is not None and gold.returned is not None
+    if known and not same_plain(theirs.returned, gold.returned):
         return float("inf")
     outputs = theirs.outputs or _as_arrays(theirs.returned)
     if (gold.outputs and not outputs) or is_cut_off(theirs, gold):
         return float("inf")
-    return max(farthest(outputs, gold.outputs), _apart(theirs.after, gold.after))
+    return max(farthest(outputs, gold.answers), _apart(theirs.after, gold.after))
 
 
 def _as_arrays(returned: Any) -> tuple[Any, ...]:
@@ -230,7 +250,7 @@ def pair_traces(case: GoldCase, folder: Path, replayed: CaseRuns, *, of_another_
     if case.entry.trace is None:
         return None
     recorded = open_mapped(folder / case.entry.trace)
-    gold = [_without_caches(call, case) for call in calls_in(recorded)]
+    gold = with_handed_on([_without_caches(call, case) for call in calls_in(recorded)], case)
     theirs = _their_calls(replayed, recorded)
     names = {}
     for model in case.entry.models:
@@ -260,6 +280,29 @@ def _without_caches(call: Call, case: GoldCase) -> Call:
         return call
     weights = case.initial_weights.get(call.model, {})
     return replace(call, after={name: value for name, value in call.after.items() if name in weights})
+
+
+def with_handed_on(calls: Sequence[Call], case: GoldCase) -> list[Call]:
+    """Mark outputs after the first that the case does not record, and that go to other functions alone: what two parts
+    tell each other, such as a layer's cache, is their own affair. State that goes back to the same function is not."""
+    recorded = {item.sha256 for item in case.entry.tensors if item.path.partition(".")[0] == "output"}
+    takers: dict[Any, list[Call]] = {}
+    for call in filter(lambda call: call.own, calls):
+        for item in call.inputs:
+            takers.setdefault(_identity(item), []).append(call)
+
+    def is_handed_on(call: Call, output: Any) -> bool:
+        later = {taker.name for taker in takers.get(_identity(output), ()) if taker.position >= call.end}
+        return bool(later) and call.name not in later and not (is_whole(output) and array_hash(output) in recorded)
+
+    return [
+        replace(
+            call, handed_on=frozenset(at for at, item in enumerate(call.outputs) if at and is_handed_on(call, item))
+        )
+        if call.own and len(call.outputs) > 1
+        else call
+        for call in calls
+    ]
 
 
 def most_compared(gold: Sequence[Call]) -> int:
