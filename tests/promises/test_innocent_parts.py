@@ -3,7 +3,10 @@ That gives nothing away, and the process in which a part is judged never has the
 
 from __future__ import annotations
 
+import re
+import shutil
 import textwrap
+from pathlib import Path
 
 import pytest
 
@@ -92,8 +95,9 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:
     return found.with_gold()
 
 
-def judged(course: CourseOnDisk, warm: ForkServer, *changes: tuple[str, str]) -> Verdict:
-    source = textwrap.dedent(SOLUTION)
+def judged(
+    course: CourseOnDisk, warm: ForkServer, *changes: tuple[str, str], source: str = textwrap.dedent(SOLUTION)
+) -> Verdict:
     for old, new in changes:
         assert source.count(old) == 1, old
         source = source.replace(old, new)
@@ -231,3 +235,21 @@ def test_nothing_that_a_corrected_run_prints_is_shown(course: CourseOnDisk, warm
     run = course.run("check", "hw1", str(course.root / "submissions" / "ada"), "--verbose")
     assert run.code == 1
     assert "0.904" not in run.out + run.err
+
+
+@pytest.mark.long  # the search itself is shuffled in unit/check/test_corrected_parts.py
+def test_the_order_of_cases_and_of_parts_changes_no_verdict(
+    course: CourseOnDisk, warm: ForkServer, tmp_path: Path
+) -> None:
+    """The recipe's cases and the submission's functions, each from last to first."""
+    head, *cases, tail = re.split(r"\n\n\n(?=    @gs.case|    if __name__)", RECIPE)
+    other = CourseOnDisk(shutil.copytree(course.root, tmp_path / "turned"))
+    other.write({RECIPE_FILE: "\n\n\n".join([head, *reversed(cases), tail])})
+    other.with_gold()
+    first, *functions = re.split(r"\n\n\n(?=    def |    class )", SOLUTION)
+    turned = textwrap.dedent("\n\n\n".join([first, *reversed(functions)]))
+    for changes in ([DAMP], [SMOOTH, PROCESS], [DAMP, PROCESS], [("np.sin(_TURN", "np.cos(_TURN"), SMOOTH]):
+        one = judged(course, warm, *changes)
+        two = judged(other, warm, *changes, source=turned)
+        assert outcomes(one) == outcomes(two)
+        assert one.first_part == two.first_part

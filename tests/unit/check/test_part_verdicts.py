@@ -129,6 +129,16 @@ def test_a_right_part_has_no_case_that_speaks_against_it(found: Any) -> None:
         assert not any(name in cases[other].unseen for other in showing), "it hid there"
 
 
+@given(verdicts, st.permutations(list(RUNS)))
+def test_the_order_of_cases_changes_no_part(found: Any, order: list[str]) -> None:
+    cases = made(found)
+    shown = Shown({name: RUNS[name][::-1] for name in order}, {})
+    turned = sorted(cases, key=lambda item: order.index(item.name))
+    assert {part.name: part.outcome for part in judge_parts(cases, SHOWN)} == {
+        part.name: part.outcome for part in judge_parts(turned, shown)
+    }
+
+
 @given(verdicts)
 def test_points_are_no_more_than_what_agrees_is_worth(found: Any) -> None:
     cases = made(found)
