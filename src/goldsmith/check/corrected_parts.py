@@ -32,8 +32,8 @@ from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, CUT_OFF, DIFFERS, Ca
 from goldsmith.course.solution_parts import SolutionParts
 from goldsmith.course.solutions import Placement
 
-MAX_TRIALS = 24
-"""Replays of failing cases for one submission: an assignment with a dozen parts takes half as many at worst."""
+MAX_TRIALS = 40
+"""Replays for one submission, most of them of a single case: one mistake takes up to five, four take about twenty."""
 MAX_TOGETHER, MAX_IN_DOUBT = 2, 5
 """Parts that are tried together, of at most so many that seem to be wrong: every two of five take ten replays."""
 MAX_TIMEOUTS = 8
@@ -84,16 +84,52 @@ def smallest_correction(
         most = trial(everyone, cases)
         if not most <= fixed:
             fixed = most
-            found = _without(everyone, sorted(everyone - found, key=lambda part: part not in cleared), fixed, trial)
+            found = _case_by_case({case: failing[case] for case in fixed}, everyone, found, cleared, trial)
     if not fixed:
         return None
     for part in sorted(found, key=lambda part: (part not in cleared, part)):
-        asked = [case for case in fixed if part in failing[case]]
-        if len(found) > 1 and not any(set(failing[case]) & found == {part} for case in asked):
-            found = _without(found, [part], frozenset(asked), trial)
+        asked = frozenset(case for case in fixed if part in failing[case])
+        if len(found) > 1 and part not in _sure(found, asked, failing):
+            found = _without(found, [part], asked or fixed, trial)
     found = _fewest(found, fixed, failing, trial)
-    tied = {part for part in found - set(seen) if len(found) > 1 and not trial(frozenset({part}), fixed)}
+    doubtful = found - set(seen) - _sure(found, fixed, failing) if len(found) > 1 else ()
+    try:
+        tied = {part for part in doubtful if not trial(frozenset({part}), fixed)}
+    except Inconclusive:
+        tied = set(doubtful)
     return Correction(found, found - tied or found, fixed)
+
+
+def _case_by_case(
+    failing: Mapping[str, Collection[str]],
+    everyone: frozenset[str],
+    blamed: Collection[str],
+    cleared: Collection[str],
+    trial: Trial,
+) -> frozenset[str]:
+    """Return parts with which all cases agree: for each case, those that run the fewest parts first, what it needs
+    besides what was found before. Whoever is blamed is tried first, parts with cases of their own that agree last."""
+    found: frozenset[str] = frozenset()
+    for case in sorted(failing, key=lambda name: (len(failing[name]), name)):
+        agree = trial(found, failing) if found else ()
+        failing = {name: parts for name, parts in failing.items() if name not in agree}
+        if case not in failing:
+            continue
+        alone = frozenset({case})
+        likely = [part for part in sorted(set(failing[case]) - found) if part in blamed]
+        single = next((part for part in likely if trial(found | {part}, alone)), None)
+        if single is not None:
+            found |= {single}
+            continue
+        inside = found.union(failing[case])
+        most = inside if trial(inside, alone) else everyone
+        found = _without(most, sorted(most - found, key=lambda part: (part not in cleared, part)), alone, trial)
+    return found
+
+
+def _sure(parts: frozenset[str], cases: Collection[str], failing: Mapping[str, Collection[str]]) -> frozenset[str]:
+    """Return those of `parts` that are the only one of them in some case: without it, that case stays wrong."""
+    return frozenset(part for case in cases if len(own := parts.intersection(failing[case])) == 1 for part in own)
 
 
 def _fewest(
@@ -101,7 +137,7 @@ def _fewest(
 ) -> frozenset[str]:
     """Return the fewest of `parts` that `cases` need. Two that fit only each other, such as a forward and a backward
     pass with a cache of their own, cannot be left out one by one."""
-    sure = frozenset(part for case in cases if len(own := parts.intersection(failing[case])) == 1 for part in own)
+    sure = _sure(parts, cases, failing)
     rest = sorted(parts - sure)
     for count in range(min(len(rest), MAX_TOGETHER + 1) if len(rest) <= MAX_IN_DOUBT else 0):
         for some in combinations(rest, count):

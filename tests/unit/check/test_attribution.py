@@ -3,6 +3,7 @@ its own case shows."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from goldsmith.check.attribution import Blame
 from goldsmith.check.localisation import Alone, judge_calls
 from goldsmith.check.module_traces import CLOSE, Call, given_apart, same_plain
 from goldsmith.check.shown_parts import Shown
-from goldsmith.check.trace_pairs import TracePair
+from goldsmith.check.trace_pairs import TracePair, off_by
 from goldsmith.check.verdicts import CaseVerdict, ModuleVerdict
 from support.made_verdicts import case, failed, leaf
 
@@ -128,6 +129,13 @@ def test_inputs_are_compared_in_order_where_that_can_be() -> None:
     assert given_apart([other, one], [one, other], in_order=False) == 0, "another signature"
     assert given_apart([other, one], [one, other], in_order=True) == np.inf, "the assignment says which comes first"
     assert given_apart([one, other], [one], in_order=False) == 0, "more than gold's is no other input"
+
+
+def test_what_a_function_returns_has_an_order_and_what_a_module_of_a_port_returns_has_none() -> None:
+    gold = call(0, 1, "", "tables", outputs=(RIGHT, WRONG), function="tables")
+    assert off_by(call(0, 1, "", "tables", outputs=(RIGHT, WRONG)), gold) == 0
+    assert off_by(call(0, 1, "", "tables", outputs=(WRONG, RIGHT)), gold) > 0.1
+    assert off_by(call(0, 1, "", "tables", outputs=(WRONG, RIGHT)), replace(gold, function="")) == 0
 
 
 def test_plain_values_count() -> None:
