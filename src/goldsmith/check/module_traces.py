@@ -22,6 +22,7 @@ from goldsmith.foundation.nested import leaves_in
 from goldsmith.gold.arrays import as_numpy
 from goldsmith.gold.call_forms import TENSOR, is_reference
 from goldsmith.gold.safetensors_reader import Bfloat16, Mapped
+from goldsmith.gold.sizes import quick_norm, relative_size
 from goldsmith.gold.trace_tensors import HASH, LEFT_OUT, NOT_KEPT, SKETCH, Hashed, LeftOut, is_whole, read_sketch
 from goldsmith.sketches.sketch import Sketch
 
@@ -260,8 +261,8 @@ def distance(actual: Any, gold: Any) -> float:
     finite = np.isfinite(two)
     if not np.array_equal(finite, np.isfinite(one)) or not np.array_equal(one[~finite], two[~finite], equal_nan=True):
         return np.inf
-    gap, size = np.linalg.norm((one - two)[finite]), np.linalg.norm(two[finite])
-    return float(gap / size) if size else (0.0 if not gap else np.inf)
+    with np.errstate(over="ignore"):
+        return relative_size((one - two)[finite], two[finite])
 
 
 def _is_same_shape(one: Sequence[int], two: Sequence[int]) -> bool:
@@ -339,8 +340,15 @@ def same_plain(one: Any, two: Any) -> bool:
     if isinstance(one, dict | list) or isinstance(two, dict | list):
         return True
     if isinstance(one, float | int) and isinstance(two, float | int):
-        return abs(one - two) <= CLOSE * max(abs(one), abs(two))
+        return _same_number(one, two)
     return bool(one == two)
+
+
+def _same_number(one: float, two: float) -> bool:
+    try:
+        return one == two or math.isclose(one, two, rel_tol=CLOSE) or (one != one and two != two)
+    except OverflowError:  # an integer that no float can hold
+        return False
 
 
 class Held:
@@ -348,16 +356,13 @@ class Held:
     of thousands of tensors only a few need to be sorted."""
 
     def __init__(self, tensors: Iterable[Any]) -> None:
-        import numpy as np
-
-        self._by_size: dict[int, list[tuple[float, Any]]] = {}
+        self._by_size: dict[int, list[tuple[float | None, Any]]] = {}
         held = 0
         for tensor in tensors:
             held += tensor.nbytes
             if tensor.dtype.kind in "fc" and held <= MAX_OP_OUTPUT_BYTES:
                 numbers = tensor.reshape(-1).astype(_wide([tensor]), copy=False)
-                with np.errstate(all="ignore"):
-                    self._by_size.setdefault(tensor.size, []).append((float(np.linalg.norm(numbers)), numbers))
+                self._by_size.setdefault(tensor.size, []).append((quick_norm(numbers), numbers))
 
     def holds(self, gold: Any) -> bool:
         """Return whether one of them has the numbers of `gold`; of a sketch, in the same order."""
@@ -365,17 +370,16 @@ class Held:
 
         if isinstance(gold, Sketch):
             size, same = gold.rms * math.sqrt(gold.size), self._by_size.get(gold.size, ())
-            near_ones = [numbers for norm, numbers in same if abs(norm - size) <= 2 * CLOSE * size]
+            near_ones = [numbers for norm, numbers in same if norm is None or abs(norm - size) <= 2 * CLOSE * size]
             return any(distance(numbers.reshape(gold.shape), gold) <= CLOSE for numbers in near_ones)
         if gold.dtype.kind not in "fc":
             return False
         wanted = np.sort(gold, axis=None).astype(_wide([gold]), copy=False)
-        with np.errstate(all="ignore"):
-            size = float(np.linalg.norm(wanted))
+        own = quick_norm(wanted)
         return any(
             distance(np.sort(numbers), wanted) <= CLOSE
             for norm, numbers in self._by_size.get(gold.size, ())
-            if abs(norm - size) <= CLOSE * size or not math.isfinite(norm - size)
+            if norm is None or own is None or abs(norm - own) <= CLOSE * own
         )
 
 

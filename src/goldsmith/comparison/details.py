@@ -15,6 +15,7 @@ MAX_SETTLED_BLOCKS = 64
 """At most this many blocks are computed again in float64; if more are equally far off, the result is rounded up
 instead."""
 MARGIN = 4e-7
+_SMALLEST_PRODUCT = 1e-280
 SMALL = 16 * 1024
 ULPS_UP_TO = 1 / 16
 """Ulps describe rounding. They are not counted for large leaves that differ by more than this, relative to gold."""
@@ -70,9 +71,7 @@ class Details:
                     route = route.double
                     one, two, gap = gaps_of(raw, route)
                 self.add(raw, one, two, (gap, float(np.maximum.reduce(gap))), block, route)
-        size = self._ours.root(1) * golds.root(1)
-        if size and math.isfinite(size) and math.isfinite(self._products):
-            self.cosine = max(-1.0, min(1.0, self._products / size))
+        self.cosine = cosine(self._products, self._ours.root(1) * golds.root(1))
         if settle:
             self.atol_alone = self._settle(readers, 1)
             self.rtol_alone = self._settle(readers, 0)
@@ -125,6 +124,13 @@ class Details:
         crossed = (int(ours[place]) < 0) != (int(theirs[place]) < 0)  # +0 and -0 are the same number
         assert self.ulps is not None
         self.ulps = max(self.ulps, int(apart[place]) - crossed)
+
+
+def cosine(products: float, size: float) -> float | None:
+    """Return the cosine of two tensors by their sum of products and the product of their sizes; None where these have
+    lost digits, as very small and very large numbers do."""
+    is_usual = _SMALLEST_PRODUCT < size < math.inf and math.isfinite(products)
+    return max(-1.0, min(1.0, products / size)) if is_usual else None
 
 
 def gaps_of(raw: tuple[Array, Array], route: ComputePath) -> tuple[Array, Array, Array]:

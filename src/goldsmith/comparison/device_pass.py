@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from goldsmith.comparison import mismatch_location
-from goldsmith.comparison.details import MARGIN, SMALL, ULPS_UP_TO, Details, smallest_rtol
+from goldsmith.comparison.details import MARGIN, SMALL, ULPS_UP_TO, Details, cosine, smallest_rtol
 from goldsmith.comparison.device_statistics import ROW, Criteria, Rows, detail, summarise
 from goldsmith.comparison.leaves import Array, DeviceLeaf, Leaf
 from goldsmith.comparison.mismatch_location import MismatchLocations
 from goldsmith.comparison.numeric_pass import Pass, magnitude
+from goldsmith.gold.tolerances import SMALLEST_LIMIT
 
 _UNSUPPORTED = ("uint16", "uint32", "uint64")
 """Dtypes for which torch lacks operations on devices."""
@@ -45,6 +46,8 @@ class DevicePass(Pass):
     def run_on_device(self, one: Any, two: Any) -> bool:
         """Compare two tensors of one shape. Return False if the host has to: float64 cannot hold a sum of squares."""
         self.shape = tuple(one.shape)
+        if self.limit.is_tiny:
+            return False
         criteria = Criteria(self.limit, self.equal_nan)
         x, y = one.reshape(-1), two.reshape(-1)
         rows = summarise(x, y, criteria)
@@ -53,6 +56,8 @@ class DevicePass(Pass):
         if not all(value == 0 or _SMALLEST_SUM < value < math.inf for value in sums):
             return False
         if (not totals["gaps"] and totals["largest"]) or (not totals["golds"] and bool(y.any())):
+            return False
+        if totals["gaps"] and self.limit.rtol and self.limit.atol < SMALLEST_LIMIT and _has_tiny(y, self.limit.rtol):
             return False
         self._take(totals)
         if not self.identical:
@@ -103,8 +108,7 @@ class DevicePass(Pass):
         found = rows.totals
         self.details = details = Details(self.route)
         size = math.sqrt(found["actuals"]) * math.sqrt(totals["golds"])
-        if size and math.isfinite(size) and math.isfinite(found["product"]):
-            details.cosine = max(-1.0, min(1.0, found["product"] / size))
+        details.cosine = cosine(found["product"], size)
         if details.ulps is not None:
             is_rounding = x.numel() <= SMALL or found["ratio"] <= ULPS_UP_TO
             details.ulps = int(found["ulps"]) if is_rounding else None
@@ -113,6 +117,14 @@ class DevicePass(Pass):
             details.rtol_alone = _rtol_alone(x, y, rows["ratio"], found["ratio"])
         if self.mismatched:
             self.places = _places(mask.reshape(self.shape), self.mismatched)
+
+
+def _has_tiny(gold: Any, rtol: float) -> bool:
+    """Say whether a limit relative to an element is too small for float64 to hold."""
+    if gold.element_size() < 8 or not (gold.is_floating_point() or gold.is_complex()):
+        return False
+    size = gold.abs()
+    return bool(((size < SMALLEST_LIMIT / rtol) & (size > 0)).any())
 
 
 def _first(hits: Any) -> int:

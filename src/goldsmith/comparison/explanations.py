@@ -154,8 +154,9 @@ def _scaled(suspect: _Suspect) -> Iterator[str]:
         return
     if suspect.fits(ours, theirs, -1.0):
         yield "actual is gold with its sign flipped"
-    size = float(np.vdot(golds, golds).real)
-    factor = complex(np.vdot(golds, sample)) / size if size else 0
+    unit = float(np.abs(golds).max(initial=0.0)) or 1.0  # squares of very small or large numbers leave float64's range
+    size = float(np.vdot(golds / unit, golds / unit).real)
+    factor = complex(np.vdot(golds / unit, sample / unit)) / size if size else 0
     if factor.imag == 0 or golds.dtype.kind != "c":
         real = _rounded_to(factor.real, theirs.shape)
         if abs(real - 1) > 1e-4 and abs(real) > 1e-12 and suspect.fits(ours, theirs, real):
@@ -268,8 +269,9 @@ def _permuted(suspect: _Suspect) -> Iterator[str]:
 def _order(suspect: _Suspect, ours: Any, theirs: Any) -> Array | None:
     """Return which entry of `ours` each entry of `theirs` is, judged by a few of their elements; None if there is no
     such order."""
-    where: Any = (slice(None), *_places(theirs.shape[1:], _COLUMNS))
     count = ours.shape[0]
+    # Slices alone give a view, which is not copied from a device.
+    where: Any = (slice(None), *_places(theirs.shape[1:], _COLUMNS)) if theirs.ndim > 1 else (np.arange(count),)
     if isinstance(ours, DeviceView) and not ours.may_be_permuted(theirs, where, suspect.allowed):
         return None
     one = _numbers(ours[where], suspect.actual.form).reshape(count, -1)

@@ -137,8 +137,7 @@ def _agreeing(
 
 def _sizes(found: Pass) -> tuple[float, float, float]:
     """Return the root mean square of gaps and of gold, and their ratio."""
-    gap, gold = found.gaps.root(found.counted), found.golds.root(found.counted)
-    return gap, gold, gap / gold if gold else math.inf if gap else 0.0
+    return found.gaps.root(found.counted), found.golds.root(found.counted), found.gaps.over(found.golds)
 
 
 def _index(spot: int, shape: tuple[int, ...], order: tuple[int, ...] | None, axes: int) -> tuple[int, ...]:

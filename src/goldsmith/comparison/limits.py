@@ -5,7 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from goldsmith.comparison.leaves import Array, Form
-from goldsmith.gold.tolerances import DWARFS, Tolerance, ratios, scalar_ratio, sizes_of
+from goldsmith.gold.tolerances import (
+    DWARFS,
+    SMALLEST_LIMIT,
+    Tolerance,
+    elementwise_ratios,
+    ratios,
+    scalar_ratio,
+    sizes_of,
+)
 
 _TINY, _HUGE = 1e-30, 1e30
 
@@ -40,7 +48,8 @@ class Limit:
         self.noisy_limit = 0.0
         self.by_parts = False
         self.in_units = False
-        self.single_rtol, self.single_atol = np.array(self.rtol or 0.0, np.float32), np.array(self.atol, np.float32)
+        with np.errstate(over="ignore"):  # then it does not fit, and is not used
+            self.single_rtol, self.single_atol = np.array(self.rtol or 0.0, np.float32), np.array(self.atol, np.float32)
         self.fits_single = self._fits_single()
 
     def in_units_of(self, tolerance: Tolerance) -> None:
@@ -55,15 +64,23 @@ class Limit:
         if self.rtol is not None and not (self.rtol < 1 and _TINY <= self.atol <= _HUGE) and (self.rtol or self.atol):
             return False
         in_units = (item for item in (self.max, self.l2) if item is not None)
-        return all(_TINY <= item * self.scale <= _HUGE and _TINY <= self.scale <= _HUGE for item in in_units)
+        fits = (_TINY <= number <= _HUGE for item in in_units for number in (item, self.scale, item * self.scale))
+        return all(fits)
+
+    @property
+    def is_tiny(self) -> bool:
+        """Say whether limits of gaps are so small that float64 may not hold them as a product."""
+        return self.max is not None and self.max * self.scale < SMALLEST_LIMIT
 
     def shares(self, gap: Array, gold: Array) -> Array:
         """Return each element's share of its own limit, in float64; `gold` holds magnitudes."""
         found: Array = np.zeros(gap.shape)
         if self.rtol is not None:
-            found = ratios(gap, self.atol + self.rtol * gold)
+            found = elementwise_ratios(gap, gold, self.rtol, self.atol)
         if self.max is not None:
-            found = np.maximum(found, ratios(gap / sizes_of(gold, self.scale), np.float64(self.max)))
+            with np.errstate(over="ignore"):
+                relative = gap / sizes_of(gold, self.scale)
+            found = np.maximum(found, ratios(relative, np.float64(self.max)))
         return found
 
     def share_of(self, gap: float, gold: float) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from typing import Any
 
 import numpy as np
@@ -14,12 +15,14 @@ from goldsmith.comparison.leaves import Array
 from goldsmith.comparison.limits import Limit
 from goldsmith.comparison.mismatch_location import MismatchLocations
 from goldsmith.comparison.precision_paths import ROW, ComputePath, SumOfSquares, dot
-from goldsmith.gold.tolerances import ratios, scalar_ratio, sizes_of
+from goldsmith.gold.tolerances import SMALLEST_LIMIT, ratios, scalar_ratio, sizes_of
 
 _SMALL_BYTES = 64 * 1024
 _PROBE = 64
 _UNSURE = 1e-4
 _USUAL = (1e-20, 1e30)
+_LARGEST = sys.float_info.max
+"""The magnitude of a complex number may be infinite though both of its parts are finite."""
 
 
 class Pass:
@@ -230,16 +233,19 @@ class Pass:
         if self.noisy is not None or (limit.in_units and (limit.rtol is not None or self._is_dwarfed(two, route))):
             return self._judge_slowly(gap, two, block)
         if self.relative is not None and largest:
-            self.relative.add(gap if limit.scale == 1 else gap / gap.dtype.type(limit.scale))
+            with np.errstate(over="ignore"):
+                self.relative.add(gap if limit.scale == 1 else gap / gap.dtype.type(limit.scale))
         if not largest:
             return None, 0
         if limit.max is not None:
-            top = scalar_ratio(largest, limit.max * limit.scale)
+            top = scalar_ratio(largest / limit.scale, limit.max)
             if top <= 1 - route.margin:
-                self.share = max(self.share, scalar_ratio(self.largest, limit.max * limit.scale))
+                self.share = max(self.share, scalar_ratio(self.largest / limit.scale, limit.max))
                 return None, 0
             shares = route.real_buffer("share", gap.size)
-            np.divide(gap, route.real.type(limit.max * limit.scale), out=shares)
+            with np.errstate(over="ignore", divide="ignore"):
+                np.divide(gap, route.real.type(limit.scale), out=shares)
+                np.divide(shares, route.real.type(limit.max), out=shares)
             return self._beyond(gap, one, two, route, shares, int(gap.argmax()))
         if limit.rtol is None:
             return None, 0
@@ -250,14 +256,15 @@ class Pass:
             return mask, int(np.count_nonzero(mask))
         if largest <= self.share * limit.atol and self.share < 1 - route.margin:
             return None, 0  # no element here can use up more than an earlier one did
+        if limit.atol < SMALLEST_LIMIT:
+            return self._judge_slowly(gap, two, block)
         shares = route.real_buffer("share", gap.size)
         np.absolute(two, out=shares)
+        if two.dtype.kind == "c":
+            np.minimum(shares, _LARGEST, out=shares)
         np.multiply(shares, limit.single_rtol if route.margin else limit.rtol, out=shares)
-        if limit.atol:
-            np.add(shares, limit.single_atol if route.margin else limit.atol, out=shares)
+        np.add(shares, limit.single_atol if route.margin else limit.atol, out=shares)
         np.divide(gap, shares, out=shares)
-        if not limit.atol:
-            np.copyto(shares, 0, where=gap == 0)
         place = int(shares.argmax())
         top = shares.item(place)
         if not top <= 1 - route.margin:
@@ -268,7 +275,9 @@ class Pass:
 
     def _keep_share(self, place: int, gap: Array, one: Array, two: Array, route: ComputePath) -> None:
         ours, theirs = one.item(place), two.item(place)
-        found = self.limit.share_of(magnitude(ours - theirs) if route.margin else gap.item(place), magnitude(theirs))
+        found = self.limit.share_of(
+            magnitude(ours - theirs) if route.margin else gap.item(place), min(magnitude(theirs), _LARGEST)
+        )
         self.share = max(self.share, found)
 
     def _is_dwarfed(self, two: Array, route: ComputePath) -> bool:
@@ -303,7 +312,7 @@ class Pass:
     def _judge_slowly(self, gap: Array, two: Array, block: Block) -> tuple[Array | None, int]:
         """Judge in float64: with noisy elements, elements that dwarf the tensor, or several limits at once."""
         limit = self.limit
-        gaps, golds = gap.copy(), np.abs(two)
+        gaps, golds = gap.copy(), np.minimum(np.abs(two), _LARGEST)
         shares = limit.shares(gaps, golds)
         if self.noisy is not None:
             noisy = self.noisy.read(block)
@@ -313,7 +322,8 @@ class Pass:
             shares[noisy] = ratios(gaps[noisy], limit.noisy_limit)
             gaps[noisy] = 0.0
         if self.relative is not None:
-            self.relative.add(gaps / sizes_of(golds, limit.scale))
+            with np.errstate(over="ignore"):
+                self.relative.add(gaps / sizes_of(golds, limit.scale))
         self.share = max(self.share, float(shares.max()))
         mask = shares > 1
         return mask, int(np.count_nonzero(mask))

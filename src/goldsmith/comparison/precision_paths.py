@@ -140,20 +140,33 @@ class SumOfSquares:
         if 1e-20 < found < 1e30:
             self._merge(found, 1.0)
             return
+        if numbers.dtype.kind == "c":
+            numbers = np.ascontiguousarray(numbers).view(np.float64)  # the absolute value may overflow
         wide = np.absolute(numbers).astype(np.float64)
         largest = float(np.maximum.reduce(wide, initial=0.0))
-        if largest:
+        if largest == math.inf:
+            self._merge(1.0, math.inf)
+        elif largest:
             np.divide(wide, largest, out=wide)
             self._merge(dot(wide, wide), largest)
 
     def _merge(self, found: float, unit: float) -> None:
         if unit == self.unit:
             self.total += found
-        elif not self.total or unit > self.unit:
+        elif not self.total:  # nothing is converted: the square of one unit in the other may overflow
+            self.total, self.unit = found, unit
+        elif unit > self.unit:
             self.total = self.total * (self.unit / unit) ** 2 + found
             self.unit = unit
         else:
             self.total += found * (unit / self.unit) ** 2
 
     def root(self, count: int) -> float:
-        return self.unit * math.sqrt(self.total / count) if count and self.total else 0.0
+        """Return the root of the mean of `count` squares: not 0 unless all are."""
+        return max(self.unit * math.sqrt(self.total / count), math.ulp(0.0)) if count and self.total else 0.0
+
+    def over(self, other: SumOfSquares) -> float:
+        """Return the root of this sum over that of another; nothing over nothing is 0."""
+        if not self.total or self.unit == other.unit == math.inf:
+            return math.inf if self.total else 0.0
+        return (self.unit / other.unit) * math.sqrt(self.total / other.total) if other.total else math.inf

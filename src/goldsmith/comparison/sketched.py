@@ -54,7 +54,7 @@ def relative_limit(tolerance: Tolerance | None, rms: float) -> float:
         return RTOL
     if tolerance.l2 is not None or tolerance.max is not None:
         limits = [limit for limit in (tolerance.l2, tolerance.max) if limit is not None]
-        return min(limits) * tolerance.scale / rms
+        return min(limits) * (tolerance.scale / rms)
     return (tolerance.rtol or 0.0) + (tolerance.atol or 0.0) / rms
 
 

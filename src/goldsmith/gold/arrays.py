@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from goldsmith.foundation.nested import walk
 from goldsmith.gold.facts import JUDGED_SECTIONS, LeafFacts
 from goldsmith.gold.safetensors_reader import Bfloat16
+from goldsmith.gold.sizes import root_mean_square
 
 if TYPE_CHECKING:
     import numpy as np
@@ -87,14 +88,6 @@ def difference_of(one: Any, two: Any) -> Any:
 
     with np.errstate(invalid="ignore"):
         return np.where((one == two) | (np.isnan(one) & np.isnan(two)), 0.0, one - two)
-
-
-def root_mean_square(finite: Any) -> float:
-    """Compute the root mean square without overflow, however large the numbers are; 0 for none."""
-    import numpy as np
-
-    largest = float(np.abs(finite).max(initial=0.0))
-    return largest * math.sqrt(float(np.mean((finite / largest) ** 2))) if largest else 0.0
 
 
 def leaf_facts(path: str, value: Any) -> LeafFacts:

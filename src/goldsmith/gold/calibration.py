@@ -6,17 +6,17 @@ Pure arithmetic over the trials' results; which trials there are is decided by t
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from goldsmith.gold.arrays import difference_of, root_mean_square
+from goldsmith.gold.arrays import difference_of
 from goldsmith.gold.facts import CaseFacts, LeafFacts
 from goldsmith.gold.files import NOISY_PREFIX
 from goldsmith.gold.hints import Advice
+from goldsmith.gold.sizes import root_mean_square
 from goldsmith.gold.tolerances import (
     ATOL,
     DRAWS,
@@ -44,6 +44,8 @@ NOISY, COARSE = 1e-3, 32
 type, is pure noise."""
 FLOOR_L2, FLOOR_MAX = 8, 16
 """No tolerance is below this many units in the last place, however quiet the trials were."""
+FLOOR_STEPS = 2
+"""Nor below this many of the smallest numbers of its dtype, which is more for a tensor that is hardly above those."""
 TRUSTED = 10.0
 """A float64 run farther from the gold than this many times the noise computes something else."""
 TOO_NOISY = 0.05
@@ -60,6 +62,9 @@ CONTROLS = ("again-1", "again-2")
 """Trials in which nothing is changed. If they differ all the same, a replay says nothing about noise."""
 _EPS = {"float64": 2.0**-52, "complex128": 2.0**-52, "float32": 2.0**-23, "complex64": 2.0**-23, "float16": 2.0**-10}
 _COARSEST = 2.0**-7
+_STEP = {"float64": 2.0**-1074, "float32": 2.0**-149, "float16": 2.0**-24, "bfloat16": 2.0**-133}
+"""The smallest number of a dtype: below its normal range, neighbours are so far apart. `complex64` is in float32."""
+_STEP |= {"complex128": _STEP["float64"], "complex64": _STEP["float32"], "float (Python)": _STEP["float64"]}
 
 
 def pins_stand(case: CaseFacts, tolerances: Mapping[str, Tolerance]) -> bool:
@@ -130,7 +135,8 @@ def calibrate(case: CaseFacts, trials: Trials) -> Calibrated:
         if leaf.is_inexact:
             eps = _eps(leaf) if leaf.is_array else coarsest
             scale = _scale(path, trials.gold)
-            _inexact(found, leaf, eps, scale, trials.gold[path], differences, trials.float64.get(path))
+            step = _STEP.get(leaf.dtype, 0.0)
+            _inexact(found, leaf, (eps, step), scale, trials.gold[path], differences, trials.float64.get(path))
             if path in trials.float64 and pin is None:  # a pin was decided by a person
                 _hold_to_float64(found, leaf, eps, scale, trials.gold[path], trials.float64[path], weights)
         if pin is not None:
@@ -146,27 +152,28 @@ def calibrate(case: CaseFacts, trials: Trials) -> Calibrated:
 def _inexact(
     found: Calibrated,
     leaf: LeafFacts,
-    eps: float,
+    units: tuple[float, float],
     scale: float,
     gold: Array,
     differences: Mapping[str, Array],
     float64: Array | None,
 ) -> None:
-    """Measure the tolerance of one floating-point leaf; float64 counts as a trial once it is trusted."""
+    """Measure the tolerance of one floating-point leaf; float64 counts as a trial once it is trusted. `units` are
+    those of its dtype: of the last place, and the smallest number."""
     import numpy as np
 
-    path = leaf.path
+    path, (eps, _) = leaf.path, units
     gaps = dict(_comparable(differences, eps))
     if not gaps:
         return
     if float64 is not None and eps > _EPS["float64"]:
         gap = np.abs(difference_of(float64, gold))
-        if _is_trusted(gap, _measure(gaps, gold, scale, eps), gold):
+        if _is_trusted(gap, _measure(gaps, gold, scale, units), gold):
             gaps[FLOAT64] = gap
             found.reference[path] = float64
         else:
             found.untrusted.append(path)
-    measured = _measure(gaps, gold, scale, eps)
+    measured = _measure(gaps, gold, scale, units)
     found.tolerances[path] = measured.tolerance
     if measured.tolerance.noisy:
         found.reference[NOISY_PREFIX + path] = measured.noisy
@@ -198,14 +205,17 @@ class _Measured:
     noisy: npt.NDArray[np.bool_]
 
 
-def _measure(gaps: Mapping[str, Array], gold: Array, scale: float, eps: float) -> _Measured:
+def _measure(gaps: Mapping[str, Array], gold: Array, scale: float, units: tuple[float, float]) -> _Measured:
     import numpy as np
+
+    eps, step = units[0], units[1] / scale
 
     spread = np.max(np.stack(list(gaps.values())), axis=0)
     sizes = sizes_of(gold, scale)
-    noisy = np.asarray(~(spread <= max(NOISY, COARSE * eps) * sizes))
-    quiet = {name: (gap / sizes)[~noisy] for name, gap in gaps.items()}
-    l2 = max((math.sqrt(float(np.mean(gap**2))) for gap in quiet.values() if gap.size), default=0.0)
+    with np.errstate(over="ignore"):
+        noisy = np.asarray(~(spread / sizes <= max(NOISY, COARSE * eps, FLOOR_STEPS * step)))
+        quiet = {name: (gap / sizes)[~noisy] for name, gap in gaps.items()}
+    l2 = max((root_mean_square(gap) for gap in quiet.values()), default=0.0)
     farthest = {name: float(np.max(gap, initial=0.0)) for name, gap in quiet.items()}
     worst = max(farthest, key=lambda name: farthest[name])
     wild = spread[noisy & np.isfinite(spread)]
@@ -223,8 +233,8 @@ def _measure(gaps: Mapping[str, Array], gold: Array, scale: float, eps: float) -
     tolerance = Tolerance(
         kind="measured",
         reason=f"{SAFETY:g} x the noise of {len(gaps)} trials",
-        l2=_digits(max(SAFETY * l2, FLOOR_L2 * eps)),
-        max=_digits(max(SAFETY * farthest[worst], FLOOR_MAX * eps)),
+        l2=_digits(max(SAFETY * l2, FLOOR_L2 * eps, FLOOR_STEPS * step)),
+        max=_digits(max(SAFETY * farthest[worst], FLOOR_MAX * eps, FLOOR_STEPS * step)),
         scale=_digits(scale),
         noisy=int(noisy.sum()),
         noisy_limit=_digits(NOISY_SAFETY * float(wild.max())) if wild.size else 0.0,
@@ -264,7 +274,7 @@ def _distance(gap: Array, gold: Array, scale: float, noisy: npt.NDArray[np.bool_
     import numpy as np
 
     counted = (gap / scale)[~noisy & np.isfinite(gap) & (sizes_of(gold, scale) == scale)]
-    return math.sqrt(float(np.mean(counted**2))) if counted.size else 0.0
+    return root_mean_square(counted)
 
 
 def _scale(path: str, gold: Mapping[str, Array]) -> float:

@@ -14,6 +14,7 @@ from goldsmith.gold.calibration import noise_limits
 from goldsmith.gold.facts import LeafFacts
 from goldsmith.gold.files import read_payload, read_reference
 from goldsmith.gold.manifest import CaseEntry, TensorEntry, read_manifest
+from goldsmith.gold.sizes import root_mean_square
 from goldsmith.gold.tolerances import tolerance_ratio, with_floor
 
 ADDED, REMOVED, SHAPE, DTYPE, VALUES = "added", "removed", "shape", "dtype", "values"
@@ -140,7 +141,7 @@ def change_sizes(before: Any, after: Any, entry: TensorEntry, noisy: Any = None)
     if not both.any() or (~both & ~same).any():
         return {}
     gap, gold = np.abs(two[both] - one[both]), one[both]
-    largest, rms = float(gap.max()), float(np.sqrt(np.mean(gold**2)))
+    largest, rms = float(gap.max()), root_mean_square(gold)
     sizes = {"largest": largest, "relative": largest / rms if rms else None}
     if tolerance is not None and tolerance.kind != "exact":
         marks = noisy[both] if noisy is not None and noisy.shape == both.shape else None

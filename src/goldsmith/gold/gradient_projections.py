@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
+
+from goldsmith.gold.sizes import quick_norm, root_mean_square
 
 _PROJECTIONS = 3
 
@@ -14,4 +17,5 @@ def projections(gradient: Any) -> list[float]:
     flat = np.asarray(gradient, dtype="float64").ravel()
     steps = np.arange(1, flat.size + 1)
     along = [float(flat @ np.cos(steps * (1.3 + number))) for number in range(_PROJECTIONS)]
-    return [float(np.linalg.norm(flat)), *along]
+    norm = quick_norm(flat)
+    return [root_mean_square(flat) * math.sqrt(flat.size) if norm is None else norm, *along]

@@ -15,12 +15,13 @@ from typing import Any, Literal
 import msgspec
 
 from goldsmith.foundation.nested import map_tree
-from goldsmith.gold.arrays import leaf_facts, leaves_of, numbers_of, root_mean_square
+from goldsmith.gold.arrays import leaf_facts, leaves_of, numbers_of
 from goldsmith.gold.diff import ADDED, REMOVED, VALUES, TensorChange, case_changes
 from goldsmith.gold.facts import JUDGED_SECTIONS, CaseFacts
 from goldsmith.gold.files import read_payload, read_reference
 from goldsmith.gold.manifest import TENSOR_SECTIONS, CaseEntry
 from goldsmith.gold.safetensors_reader import open_mapped
+from goldsmith.gold.sizes import root_mean_square
 from goldsmith.gold.tolerances import sizes_of
 from goldsmith.gold.trace_tensors import keeps_sketches
 

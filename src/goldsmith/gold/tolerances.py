@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
+from goldsmith.gold.sizes import root_mean_square
+
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
@@ -25,6 +27,8 @@ UNSEEN = 0.01
 """A tolerance is only reported as blind if it is blind to more than this share of the elements."""
 TOLERANCE_FLOOR = 1e-11
 """The smallest relative tolerance of results that are float64 by nature."""
+SMALLEST_LIMIT, LIFT = 2.0**-960, 2.0**500
+"""Limits below the first lose digits in float64; they are compared with gaps after multiplying both by the second."""
 DRAWS = "draws"
 """The cause of the noise in a statistic of random draws."""
 _WIDE = ("float64", "complex128", "float (Python)")
@@ -199,14 +203,28 @@ def _shares(tolerance: Tolerance, gap: Any, gold: Any) -> Any:
 
     if tolerance.kind == "exact":
         yield scalar_ratio(float(gap.max()), 0.0)
-    relative = gap / sizes_of(gold, tolerance.scale)
+    with np.errstate(over="ignore"):
+        relative = gap / sizes_of(gold, tolerance.scale)
     if tolerance.l2 is not None:
-        yield scalar_ratio(math.sqrt(float(np.mean(relative**2))), tolerance.l2)
+        yield scalar_ratio(root_mean_square(relative), tolerance.l2)
     if tolerance.max is not None:
         yield scalar_ratio(float(relative.max()), tolerance.max)
     if tolerance.rtol is not None or tolerance.atol is not None:
-        limit = (tolerance.atol or 0.0) + (tolerance.rtol or 0.0) * gold
-        yield float(ratios(np.atleast_1d(gap), limit).max())
+        limits = np.atleast_1d(gap), np.atleast_1d(gold), tolerance.rtol or 0.0, tolerance.atol or 0.0
+        yield float(elementwise_ratios(*limits).max())
+
+
+def elementwise_ratios(gap: Any, gold: Any, rtol: float, atol: float) -> npt.NDArray[Any]:
+    """Divide each gap by `atol + rtol * gold`, exactly also where that limit is too small for float64 to hold."""
+    import numpy as np
+
+    limit = atol + rtol * gold
+    found = ratios(gap, limit)
+    tiny = limit < SMALLEST_LIMIT
+    if rtol and tiny.any():
+        with np.errstate(over="ignore"):
+            found[tiny] = ratios(gap[tiny] * LIFT, atol * LIFT + rtol * (gold[tiny] * LIFT))
+    return found
 
 
 def ratios(gap: npt.NDArray[Any], limit: Any) -> npt.NDArray[Any]:

@@ -15,6 +15,8 @@ from goldsmith.sketches.sketch import SUMS, Sketch
 
 HASH, SKETCH, LEFT_OUT = "#", "~", "?"
 """How a reference begins where there is only a hash, a sketch (stored under the whole reference), or nothing."""
+_SMALLEST_SKETCHED, _LARGEST_SKETCHED = 1e-290, 1e290
+"""Sums are stored in units of the tensor: those of smaller or larger numbers would lose digits."""
 _SKETCH = re.compile(r"~[\w.]+\|(\w+)\|((?:\d+x?)*)")
 
 
@@ -100,9 +102,10 @@ def _sketch_of(tensor: Any) -> Sketch | None:
     if numbers.dtype.kind not in "fc" or numbers.size <= SUMS + 1:
         return None
     try:
-        return Sketch.of(numbers, dtype_name(tensor))
+        sketch = Sketch.of(numbers, dtype_name(tensor))
     except ValueError:
         return None
+    return sketch if _SMALLEST_SKETCHED < sketch.rms < _LARGEST_SKETCHED else None
 
 
 def keeps_sketches(path: Path) -> bool:

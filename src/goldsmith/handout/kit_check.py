@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from goldsmith.sketches.sketch import Sketch, widened
+from goldsmith.sketches.sketch import Sketch, root_mean_square, widened
 
 KIT = Path(__file__).resolve().parent
 RIGHT, WRONG, USAGE, COULD_NOT_RUN = 0, 1, 2, 3
@@ -345,8 +345,8 @@ class Run:
         right = self._kit["arrays"][gold["@array"]]
         if right.shape != array.shape:
             return math.inf
-        gap = np.linalg.norm((array - right.astype(np.float64)).reshape(-1))
-        return float(gap / (np.linalg.norm(right.reshape(-1).astype(np.float64)) or 1.0))
+        gap = root_mean_square(array - right.astype(np.float64))
+        return float(gap / (root_mean_square(right) or 1.0))
 
 
 def _is_same_module(one: dict[str, Any], two: dict[str, Any]) -> bool:

@@ -13,6 +13,7 @@ import numpy as np
 
 from goldsmith.foundation.nested import leaves_in
 from goldsmith.gold.call_forms import function_key
+from goldsmith.gold.sizes import relative_size
 from goldsmith.instruments.own_calls import unwatched
 
 MAX_CALLS = 6
@@ -119,5 +120,4 @@ def call_noise(calm: CallOutputs, noisy: CallOutputs) -> dict[str, float]:
 def _distance(one: Any, two: Any) -> float:
     if one.shape != two.shape:
         return math.inf
-    size = float(np.linalg.norm(one))
-    return float(np.linalg.norm(two - one)) / size if size else 0.0
+    return relative_size(two - one, one) if one.any() else 0.0

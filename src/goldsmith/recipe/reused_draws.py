@@ -19,6 +19,7 @@ from goldsmith.foundation.nested import walk
 from goldsmith.gold.arrays import array_hash, dtype_name, is_array, numbers_of
 from goldsmith.gold.facts import Environment, same_environment
 from goldsmith.gold.files import read_payload
+from goldsmith.gold.sizes import root_mean_square
 from goldsmith.process.messages import Draws
 from goldsmith.weights.gold_inputs import GoldInputs
 from goldsmith.weights.models import WeightAccess
@@ -143,7 +144,7 @@ def _is_close(mine: Any, theirs: Any) -> bool:
     one, two = numbers_of(mine), numbers_of(theirs)
     with np.errstate(invalid="ignore"):
         gap = np.where((one == two) | (np.isnan(one) & np.isnan(two)), 0.0, np.abs(one - two))
-    size = float(np.sqrt(np.mean(two[np.isfinite(two)] ** 2))) if np.isfinite(two).any() else 0.0
+    size = root_mean_square(two[np.isfinite(two)])
     return bool(np.isfinite(gap).all() and gap.max(initial=0.0) <= CLOSE * size)
 
 

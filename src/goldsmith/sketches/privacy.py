@@ -49,7 +49,8 @@ def sums_allowed(array: Any) -> tuple[int, str]:
     if bool((numbers == np.round(numbers)).all()):
         return 0, "all of its numbers are whole"
     found, reason = SUMS, ""
-    for unknowns, why in _structures(numbers):
+    unit = float(np.abs(numbers).max()) or 1.0  # squares of very small or large numbers leave float64's range
+    for unknowns, why in _structures(numbers / unit):
         if _ENERGY * unknowns < found:
             found, reason = int(_ENERGY * unknowns), why
     return (found, "") if found >= FEWEST else (0, reason)

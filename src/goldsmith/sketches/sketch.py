@@ -56,7 +56,8 @@ def root_mean_square(numbers: Any) -> float:
     largest = float(flat.max(initial=0.0))
     if not 0.0 < largest < math.inf:
         return largest
-    return largest * math.sqrt(float(np.mean((flat / largest).astype(np.float64) ** 2)))
+    size = largest * math.sqrt(float(np.mean((flat / largest).astype(np.float64) ** 2)))
+    return max(size, math.ulp(0.0))
 
 
 def widened(limit: float, count: int) -> float:

@@ -313,7 +313,20 @@ def _distance(actual: Any, gold: Any) -> tuple[Any, str]:
     if not actual.numel():
         return None, ""
     one, two = (part.detach().contiguous().reshape(-1) for part in (actual, gold))
-    return summarise(one, two.to(one.device), _NO_LIMIT, waits=False).reduced, ""
+    one, two = _in_range(one, two.to(one.device))
+    return summarise(one, two, _NO_LIMIT, waits=False).reduced, ""
+
+
+def _in_range(one: Any, two: Any) -> tuple[Any, Any]:
+    """Divide float64 numbers by the largest finite one, so that their squares are float64, too; nothing waits."""
+    import torch
+
+    if not {torch.float64, torch.complex128} & {one.dtype, two.dtype}:
+        return one, two
+    sizes = (torch.where(part.isfinite(), part, 0).abs().max().double() for part in (one, two))
+    unit = torch.stack(list(sizes)).max().clamp(max=torch.finfo(torch.float64).max)
+    unit = torch.where(unit > 0, unit, torch.ones_like(unit))
+    return one / unit, two / unit
 
 
 def _read(measured: list[tuple[Moment, Any, str]]) -> list[StepDistance]:

@@ -1,0 +1,48 @@
+"""Sizes of arrays, and of one relative to another, over the whole range of float64: a square leaves it at 1e-162 and
+1e154."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+_USUAL = (1e-140, 1e140)
+
+
+def root_mean_square(finite: Any) -> float:
+    """Compute the root mean square without overflow or underflow: 0 for none, and where all are 0."""
+    unit, mean = _size(finite)
+    return max(unit * mean, math.ulp(0.0)) if unit else 0.0
+
+
+def relative_size(gap: Any, whole: Any) -> float:
+    """Return the norm of `gap` over that of `whole`, which has as many elements; nothing over nothing is 0."""
+    one, two = quick_norm(gap), quick_norm(whole)
+    if one is not None and two:
+        return one / two
+    (unit, mean), (whole_unit, whole_mean) = _size(gap), _size(whole)
+    if not unit or not whole_unit or unit == math.inf:
+        return math.inf if unit else 0.0
+    return (unit / whole_unit) * (mean / whole_mean)
+
+
+def quick_norm(numbers: Any) -> float | None:
+    """Return the Euclidean norm by plain squares; None where these may have left the range of float64."""
+    import numpy as np
+
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = float(np.linalg.norm(numbers))
+    return found if _USUAL[0] < found < _USUAL[1] or not (found or np.any(numbers)) else None
+
+
+def _size(numbers: Any) -> tuple[float, float]:
+    """Return the largest magnitude, and the root mean square in units of it."""
+    import numpy as np
+
+    array = np.asarray(numbers)
+    if np.iscomplexobj(array):  # counts as two: its own magnitude may overflow
+        array = np.stack([array.real, array.imag])
+    largest = float(np.abs(array).max(initial=0.0))
+    if not 0.0 < largest < math.inf:
+        return largest, 1.0
+    return largest, math.sqrt(float(np.mean((array / largest) ** 2)))
