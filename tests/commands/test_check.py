@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from goldsmith.check.verdicts import CaseVerdict
+from goldsmith.gold.manifest import read_manifest
 from goldsmith.process.fork_client import ForkServer
-from support.check_course import SOLUTION, STARTER, check, checked_course, hand_in, judge, outcomes
-from support.course import CourseOnDisk
+from support.check_course import RECIPE, SOLUTION, STARTER, check, checked_course, hand_in, judge, outcomes
+from support.course import RECIPE_FILE, CourseOnDisk, numpy_course
 
 # --- verdicts -------------------------------------------------------------------------------------------------------
 
@@ -172,6 +174,35 @@ def test_overwriting_an_input_is_a_note_unless_the_course_says_otherwise(tmp_pat
     assert "shares memory with its input x" in run.out
     course.write({"goldsmith.toml": '[assignment.hw1]\noverwriting = "differs"\n'})
     assert check(course, folder).code == 1
+
+
+IN_PLACE = ("return x * factor", "x[0] *= factor\n        return x[0] + x[1]")
+
+
+def test_only_inputs_that_the_solution_leaves_alone_must_be_left_alone(tmp_path: Path, warm: ForkServer) -> None:
+    """The solution scales the first of two arrays in place: so may everybody, and nobody has to."""
+    course = numpy_course(tmp_path / "course")
+    course.write(
+        {
+            "src/assignments/hw1/ops.py": STARTER,
+            "private/solutions/hw1/ops_solution.py": SOLUTION.replace(*IN_PLACE),
+            RECIPE_FILE: RECIPE.replace("np.random.randn(3, 5)", "[*np.random.randn(2, 3, 5)]"),
+            "goldsmith.toml": '[assignment.hw1]\noverwriting = "differs"\n',
+        }
+    )
+    course.with_gold()
+    cases = read_manifest(course.gold()).cases
+    assert [case.overwrites for case in cases] == [(), ("x.0",), ()]
+
+    def found(code: str) -> CaseVerdict:
+        return judge(course, hand_in(course, ("return x * factor", code)), warm).case("scaled")
+
+    as_the_solution = found("x[0] *= factor\nreturn x[0] + x[1]")
+    assert (as_the_solution.outcome, as_the_solution.notes) == ("agrees", ())
+    assert found("return x[0] * factor + x[1]").outcome == "agrees"
+    other = found("x[1] += x[0] * factor\nreturn x[1]")
+    assert (other.outcome, other.reason) == ("differs", "overwrites its input x.1")
+    assert found("x[0] *= factor\nx[0] += x[1]\nx.pop()\nreturn x[0]").reason == "overwrites its input x.1"
 
 
 def test_memory_that_nothing_was_written_to_is_a_finding(checked: CourseOnDisk, warm: ForkServer) -> None:

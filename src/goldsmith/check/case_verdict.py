@@ -133,7 +133,7 @@ def _judge(verdict: CaseVerdict, met: str, criteria: Criteria, replayed: CaseRun
     for path in left_out:
         del expected[path]
     if left_out:
-        notes.append(f"not compared, for it has none: {', '.join(left_out[:3])}{' …' if len(left_out) > 3 else ''}")
+        notes.append(f"not compared, for it has none: {_first_few(left_out)}")
     first = replayed.first
     natural = criteria.compare_once(
         "plain", [first], guessing, lambda: compare_case(actual, expected, gold, guessing=guessing, made=first.made)
@@ -314,12 +314,18 @@ def _with_conduct(verdict: CaseVerdict, criteria: Criteria, replayed: CaseRuns) 
             reason = f"{name} came out differently the second time"
             if worst is not None and worst.nan_gold > worst.nan_actual:
                 reason, kind = f"{name} holds memory that nothing was written to", "uninitialised"
-    if plain.overwrote:
-        text = f"overwrites its input {', '.join(plain.overwrote)}"
+    own = frozenset(criteria.gold.entry.overwrites)
+    overwritten = [path for path in plain.overwrote if path not in own]
+    if overwritten:
+        text = f"overwrites its input {_first_few(overwritten)}"
         notes.append(text)
         if criteria.overwriting_differs and outcome == AGREES:
             outcome, reason, kind = DIFFERS, text, "overwrites"
     return msgspec.structs.replace(verdict, outcome=outcome, reason=reason, kind=kind, notes=tuple(notes))
+
+
+def _first_few(names: Sequence[str]) -> str:
+    return f"{', '.join(names[:3])}{' …' if len(names) > 3 else ''}"
 
 
 def _are_the_same(one: Mapping[str, Any], two: Mapping[str, Any]) -> bool:

@@ -74,7 +74,7 @@ class AssignmentConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
     forbid_costs: float = 0.0
     """Points that using one costs, once, where it stands in the code; 0 is only a mark that it needs review."""
     overwriting: Literal["note", "differs"] = "note"
-    """What it is when a submission overwrites its inputs: a note, or a difference."""
+    """What it is when a submission overwrites inputs that the solution leaves alone: a note, or a difference."""
     survivors: dict[str, str] = {}
     """Mutants that the gold may pass, each with its reason."""
     handout: HandoutConfig = HandoutConfig()

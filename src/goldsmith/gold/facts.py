@@ -109,9 +109,9 @@ class CaseFacts(PayloadNames, msgspec.Struct, frozen=True, kw_only=True):
     """One case that ran: what its recipe declared and what its file holds.
 
     A case that `accepts` a variant of the solution has a second recording, named `<case>.<variant>`. `runs` are the
-    students' functions and methods that ran in it, `origins` those that each record comes from. `drawn` is the hash of
-    what it drew if recorded draws were available; `draws_redrawn` names those that could not be reused, with the
-    reason.
+    students' functions and methods that ran in it, `origins` those that each record comes from; `overwrites` are inputs
+    that it changed. `drawn` is the hash of what it drew if recorded draws were available; `draws_redrawn` names those
+    that could not be reused, with the reason.
     """
 
     name: str
@@ -136,6 +136,7 @@ class CaseFacts(PayloadNames, msgspec.Struct, frozen=True, kw_only=True):
     config: dict[str, Any] = {}
     runs: tuple[str, ...] = ()
     origins: dict[str, tuple[str, ...]] = {}
+    overwrites: tuple[str, ...] = ()
     drawn: str = ""
     draws_redrawn: dict[str, str] = {}
 

@@ -95,6 +95,8 @@ class CaseEntry(PayloadNames, msgspec.Struct, frozen=True, kw_only=True):
     call: what the case shows to be right when it agrees."""
     origins: dict[str, tuple[str, ...]] = {}
     """By record, which of them the recipe called to make it."""
+    overwrites: tuple[str, ...] = ()
+    """Inputs, or values in them, that the solution itself overwrites: no submission is held to leave those alone."""
     code: str = ""
     """Hash of the code in the recipe that it depends on. While that stays, its inputs and weights are used again when
     the gold is regenerated; empty where it is not known."""
@@ -248,6 +250,7 @@ def case_entry(
         tensors=tuple(entry(leaf) for leaf in case.file.leaves if leaf.section in TENSOR_SECTIONS),
         runs=case.runs,
         origins=case.origins,
+        overwrites=case.overwrites,
         code=code,
     )
 
@@ -266,6 +269,7 @@ def with_metadata(entry: CaseEntry, case: CaseFacts, code: str) -> CaseEntry:
         allowed=case.allowed,
         runs=case.runs,
         origins=case.origins,
+        overwrites=case.overwrites,
         code=code,
     )
 

@@ -27,7 +27,7 @@ from goldsmith.weights import models
 from goldsmith.weights.gold_inputs import GoldInputs
 from goldsmith.weights.load import LoadedModule, LoadedObject, SettledByRecipe, weight_facts
 from goldsmith.weights.models import WeightAccess
-from goldsmith.weights.values import first_of, plain, snapshot, to_device
+from goldsmith.weights.values import changed_values, first_of, plain, snapshot, to_device
 
 T = TypeVar("T")
 
@@ -57,6 +57,7 @@ class Case:
         self._tracing = given is None
         self._on_model = on_model
         self._inputs: dict[str, Any] = {}
+        self._handed: dict[str, Any] = {}
         self._outputs: dict[str, Any] = {}
         self._settings: dict[str, dict[str, Any]] = {}
         self._weights: dict[str, dict[str, Any]] = {}
@@ -73,8 +74,7 @@ class Case:
         self._accesses: dict[int, WeightAccess] = {}
 
     def weights(self, get: Callable[[Any], Mapping[str, Any]], set: Callable[[Any, Any], Any]) -> None:
-        """Say how to read and set weights that cannot be found by inspection, for models that this case builds from
-        here on.
+        """Say how to read and set weights that cannot be found by inspection, for models built from here on.
 
         `get(model)` returns the weights as arrays by name; `set(model, weights)` puts such arrays into any
         implementation's model. Torch modules need none of this, nor do objects that hold arrays in attributes, lists
@@ -204,7 +204,8 @@ class Case:
             value = self._draws.input(name, value)
         self._inputs[name] = snapshot(value, f"input {name!r}")
         self._allow["input", name] = check_allow(allow)
-        return to_device(value, self.device)  # type: ignore[no-any-return]
+        self._handed[name] = to_device(value, self.device)
+        return self._handed[name]  # type: ignore[no-any-return]
 
     def record(
         self,
@@ -273,7 +274,7 @@ class Case:
             "epoch": int(epoch),
             "loss": float(loss),
             "seed": self.seed,
-            "training_config": snapshot(_plain_dict(training_config), "training_config"),
+            "training_config": snapshot(plain(dict(training_config)), "training_config"),
             **{key: snapshot(value, key) for key, value in extra.items()},
         }
 
@@ -296,9 +297,13 @@ class Case:
         payload["input"] = to_file(self._inputs)
         payload["output"] = to_file(self._outputs)
         payload["seed"] = self.seed
-        payload["model_config"] = snapshot(_plain_dict(to_file(self._settings)), "model_config")
+        payload["model_config"] = snapshot(plain(to_file(self._settings)), "model_config")
         payload["state_dict"] = to_file(self._weights)
         return {sys.intern(key): value for key, value in payload.items()}, self._tracer
+
+    def overwritten(self) -> tuple[str, ...]:
+        """Return which values of its inputs are no longer what they were when the case got them."""
+        return changed_values(self._handed, self._inputs)
 
     @property
     def item_names(self) -> CaseNames:
@@ -387,14 +392,9 @@ def _read_weights(
     return models.weights_of(model, label) if settled is None else snapshot(settled.weights(), label)
 
 
-def _plain_dict(settings: Mapping[str, Any]) -> dict[str, Any]:
-    return {str(key): plain(value) for key, value in settings.items()}
-
-
 def _check_shape(name: str, value: Any, shape: Sequence[int | None]) -> None:
     if not is_array(value):
         raise RecipeMisuse(f"output {name!r} declares a shape but is {type(value).__name__}, not an array")
     actual = tuple(int(size) for size in value.shape)
-    fits = len(actual) == len(shape) and all(b is None or a == b for a, b in zip(actual, shape, strict=True))
-    if not fits:
+    if len(actual) != len(shape) or any(b not in (a, None) for a, b in zip(actual, shape, strict=True)):
         raise RecipeMisuse(f"output {name!r} has shape {actual}, the recipe declares {tuple(shape)}")

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from goldsmith.errors.recipe import RecipeMisuse
-from goldsmith.foundation.nested import map_tree
-from goldsmith.gold.arrays import is_array, is_tensor
+from goldsmith.foundation.nested import map_tree, walk
+from goldsmith.gold.arrays import array_hash, is_array, is_tensor
 
 
 def snapshot(value: Any, path: str) -> Any:
@@ -50,6 +50,23 @@ def snapshot(value: Any, path: str) -> Any:
     raise RecipeMisuse(
         f"{path} is {_article(type(value).__name__)}, not an array or plain value; record its tensors by name"
     )
+
+
+def changed_values(now: Mapping[str, Any], before: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the paths of values that are not what their snapshots in `before` have, such as `x` or `state.step`."""
+    found: dict[str, None] = {}
+    for name, value in now.items():
+        try:
+            taken = snapshot(value, name)
+        except Exception:  # whatever was put there, it is nothing that was recorded
+            taken = None
+        one, two = ({path: _identity(leaf) for path, leaf in walk(item, name)} for item in (taken, before[name]))
+        found |= dict.fromkeys(path for path in two | one if one.get(path) != two.get(path))
+    return tuple(found)
+
+
+def _identity(leaf: Any) -> str:
+    return array_hash(leaf) if is_array(leaf) else repr(leaf)
 
 
 def array_like(value: Any) -> Any:

@@ -82,6 +82,7 @@ class Session:
         with watch_optimisers() as optimisers, case.watch():
             definition.function(case)
         payload, tracer = case.finish()
+        overwritten = case.overwritten()
         case.keep_gradients()
         name = f"{definition.name}.{self._variant}" if self._variant else definition.name
         declared = [leaf_facts(path, leaf) for path, leaf in walk(payload)]
@@ -105,6 +106,7 @@ class Session:
             traced_calls=tracer.kept,
             calls=tracer.calls,
             allowed=case.allowed(),
+            overwrites=overwritten,
             pinned=case.pinned(),
             optimisers=tuple(optimisers.values()),
             weights=case.weight_facts,

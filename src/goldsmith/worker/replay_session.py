@@ -21,7 +21,7 @@ import msgspec
 import numpy as np
 
 from goldsmith.foundation.nested import leaves_in, walk
-from goldsmith.gold.arrays import array_hash, is_array, is_tensor, judged_part
+from goldsmith.gold.arrays import is_array, is_tensor, judged_part
 from goldsmith.gold.files import trace_as_bytes
 from goldsmith.instruments.coverage import Coverage
 from goldsmith.instruments.float64_mode import Float64Watch, in_float64, noting_dtypes, to_float64
@@ -196,7 +196,6 @@ class ReplayCase(Case):
         self.changes = changes
         self._adapter = given.adapter
         self._tracing = own_code is not None
-        self._handed: dict[str, Any] = {}
         self._aliased: list[str] = []
         self.made: list[Any] = []
         self._recorded_made: list[str] = []
@@ -234,7 +233,6 @@ class ReplayCase(Case):
 
     def input(self, name: str, make: Callable[[], T] | T, **options: Any) -> T:
         value = super().input(name, make, **options)
-        self._handed[name] = value
         return value if self.changes is None else self.changes.input(name, value)
 
     def record(self, name: str, value: Any, *, shape: Any = None, **options: Any) -> None:
@@ -259,11 +257,10 @@ class ReplayCase(Case):
 
     def observations(self) -> dict[str, Any]:
         """Return the facts about this run besides its outputs."""
-        changed = [name for name, value in self._handed.items() if _digest(value) != _digest(self._inputs[name])]
         notes = [note for settled in self._settled.values() for note in settled.notes]
         return {
             "notes": tuple(dict.fromkeys([*notes, *self._aliased])),
-            "overwrote": tuple(changed),
+            "overwrote": self.overwritten(),
             "made": tuple(self.item_names.path_of("output", path) for path in self._recorded_made),
             "placed": {
                 name: tuple((item.gold, item.theirs) for item in settled.placed)
@@ -330,7 +327,3 @@ def _storage(leaf: Any) -> int | None:
     if not is_array(leaf) or not math.prod(leaf.shape):
         return None
     return int(leaf.untyped_storage().data_ptr() if is_tensor(leaf) else leaf.__array_interface__["data"][0])
-
-
-def _digest(value: Any) -> list[str]:
-    return [array_hash(leaf) for leaf in leaves_in(value) if is_array(leaf)]
