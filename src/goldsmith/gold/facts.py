@@ -97,6 +97,8 @@ class WeightFacts(msgspec.Struct, frozen=True, omit_defaults=True):
     withheld: tuple[str, ...] = ()
     """Weights that submissions are not given: those that come out the same from every seed, because to compute them is
     part of the work, and those of which it is recorded how they are drawn."""
+    described: dict[str, tuple[str, ...]] = {}
+    """Of weights of which that is recorded: what is besides mean and spread, such as `rows of 4`."""
 
 
 def withheld_paths(case: PayloadNames, weights: Mapping[str, WeightFacts]) -> set[str]:

@@ -94,10 +94,13 @@ def _initially_apart(solution: Mapping[str, Any], mutant: Mapping[str, Any]) -> 
         return math.inf
     apart = 0.0
     for path, leaf in solution.items():
-        (one, limit), (two, other) = numbers_of(leaf), numbers_of(mutant[path])
-        gap = abs(float(one) - float(two))
-        if not gap <= max(float(limit), float(other)):
-            apart = max(apart, gap / abs(float(one)) if one and math.isfinite(gap) else math.inf)
+        (*one, limit), (*two, other) = numbers_of(leaf).tolist(), numbers_of(mutant[path]).tolist()
+        if len(one) != len(two):
+            return math.inf
+        size, beyond = max(map(abs, one)), max(limit, other)
+        for gap in (abs(mine - theirs) for mine, theirs in zip(one, two, strict=True)):
+            if not gap <= beyond:
+                apart = max(apart, gap / size if size and math.isfinite(gap) else math.inf)
     return apart
 
 

@@ -21,7 +21,7 @@ from goldsmith.instruments.module_traces import Tracer
 from goldsmith.instruments.own_calls import OwnCode, unwatched
 from goldsmith.recipe.computed_weights import computed_weights
 from goldsmith.recipe.decorators import CHECKPOINT, CaseDefinition, check_allow
-from goldsmith.recipe.initial_weights import SEEDS, Statistic, draw_weights, statistics_of
+from goldsmith.recipe.initial_weights import SEEDS, draw_weights, statistics_of, telling_statistics
 from goldsmith.recipe.reused_draws import RecordedDraws
 from goldsmith.weights import models
 from goldsmith.weights.gold_inputs import GoldInputs
@@ -129,32 +129,33 @@ class Case:
     def initial(
         self, factory: Callable[..., Any], /, *args: Any, seeds: int = SEEDS, name: str = "initial", **kwargs: Any
     ) -> None:
-        """Record how `factory(*args, **kwargs)` initialises its weights: the mean and the spread of each, over many
-        seeds, with limits that follow from how much they vary.
+        """Record how `factory(*args, **kwargs)` initialises its weights: the mean and the spread of each and of its
+        blocks, over many seeds, with limits that follow from how much they vary, and what every seed gives.
 
         Choose sizes that differ, so that a fan-in taken for a fan-out shows. `name` tells several apart.
         """
         if seeds < 2:
             raise RecipeMisuse(f"case.initial needs at least two seeds, not {seeds}")
         self.model(factory, *args, name=name, trace=False, **kwargs)
-        found = self._initial_statistics(name, lambda: models.build(factory, args, kwargs, self.device), seeds)
-        if not found:
+        draws = self._initial_draws(name, lambda: models.build(factory, args, kwargs, self.device), seeds)
+        if not draws:
             raise RecipeMisuse(f"case.initial: {name} has no weights that could be described")
+        facts = (self.weight_facts if self._given is None else self._given.facts).get(name, WeightFacts())
+        if self._given is None:
+            telling = {path: kinds for path, item in draws.items() if (kinds := telling_statistics(item))}
+            facts = msgspec.structs.replace(facts, withheld=tuple(self._weights[name]), described=telling)
+            self.weight_facts[name] = facts
+        found = {path: statistics_of(item, facts.described.get(path, ())) for path, item in draws.items()}
         self._keep(name, {path: {kind: each.value for kind, each in item.items()} for path, item in found.items()})
         self._described.add(name)
-        if self._given is None:
-            facts = self.weight_facts.get(name, WeightFacts())
-            self.weight_facts[name] = msgspec.structs.replace(facts, withheld=tuple(self._weights[name]))
         self._allow["output", name] = {}
         for path, item in found.items():
             for kind, each in item.items():
-                reason = f"how much the {kind} varies over {seeds} seeds"
+                reason = f"how much the {kind.rpartition('.')[2]} varies over {seeds} seeds"
                 self._pinned["output", f"{name}.{path}.{kind}"] = Pinned(reason=reason, atol=each.limit, draws=seeds)
 
-    def _initial_statistics(
-        self, name: str, build: Callable[[], Any], seeds: int = SEEDS
-    ) -> dict[str, dict[str, Statistic]]:
-        """Return statistics of the weights that `build` draws for the model `name`, under gold's names."""
+    def _initial_draws(self, name: str, build: Callable[[], Any], seeds: int = SEEDS) -> dict[str, Any]:
+        """Return the weights that `build` draws for the model `name`, one for each seed, under gold's names."""
         settled, computed, access = self._settled.get(name), self._buffers_of(name), self._access
         if settled is not None and settled.unplaced is not None:
             raise settled.unplaced
@@ -166,8 +167,7 @@ class Case:
                 weights = dict(access.get(built)) if access else models.weights_of(built, f"{name}'s weights")
             return {path: leaf for path, leaf in walk(weights) if path not in computed}
 
-        draws = draw_weights(build, read, [self.seed + 1 + number for number in range(seeds)])
-        return {path: item for path, item in statistics_of(draws).items() if item}
+        return draw_weights(build, read, [self.seed + 1 + number for number in range(seeds)])
 
     def _buffers_of(self, name: str) -> set[str]:
         """Return the names, as gold has them, of weights that a model computes for itself."""

@@ -23,7 +23,7 @@ from goldsmith.foundation.nested import leaves_in, map_tree
 from goldsmith.gold.arrays import array_hash, is_array, is_tensor
 from goldsmith.instruments.own_calls import arguments_of
 from goldsmith.process.messages import Perturbation
-from goldsmith.recipe.initial_weights import Statistic
+from goldsmith.recipe.initial_weights import statistics_of, telling_statistics
 from goldsmith.weights.gold_inputs import GoldInputs
 from goldsmith.weights.models import is_module
 from goldsmith.weights.stress import apply_stress
@@ -83,13 +83,12 @@ class ModelPerturbation:
         self._recorded: list[Any] = []
         self._initial: dict[str, Any] = {}
 
-    def initial(self, name: str, statistics: Mapping[str, Mapping[str, Statistic]]) -> None:
+    def initial(self, name: str, draws: Mapping[str, Any]) -> None:
         """Keep how a model initialises its weights: each statistic with its limit."""
-        import numpy as np
-
         self.applied = True
-        for path, kinds in statistics.items():
-            self._initial |= {f"initial.{name}.{path}.{kind}": np.array(item) for kind, item in kinds.items()}
+        for path, item in draws.items():
+            for kind, (value, limit) in statistics_of(item, telling_statistics(item)).items():
+                self._initial[f"initial.{name}.{path}.{kind}"] = _with_limit(value, limit)
 
     def model(self, name: str, model: Any) -> None:
         if not is_module(model):
@@ -216,6 +215,14 @@ def _move_within(leaf: Any) -> Any:
     other = copy.copy(leaf)
     other.__dict__.update({name: _move(value) for name, value in vars(leaf).items()})
     return other
+
+
+def _with_limit(value: Any, limit: float) -> Any:
+    """Return a statistic followed by its limit, as numbers: a text by its bytes."""
+    import numpy as np
+
+    numbers = np.frombuffer(value.encode(), np.uint8) if isinstance(value, str) else np.ravel(value)
+    return np.append(numbers.astype(np.float64), limit)
 
 
 _ROWS: dict[Perturbation, int] = {"rows": 1, "single": 0, "empty": -1}

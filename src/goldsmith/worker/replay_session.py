@@ -223,7 +223,7 @@ class ReplayCase(Case):
             if self.changes.condition == "initial":
                 given = {key: value for key, value in options.items() if key not in _OPTIONS}
                 build = functools.partial(models.build, factory, args, given, self.device)
-                self.changes.initial(name, self._initial_statistics(name, build))
+                self.changes.initial(name, self._initial_draws(name, build))
         if self._tracing and is_module(model):
             self._weight_use[name] = WeightUse(model)
         return adapt_calls(model, self._adapter)

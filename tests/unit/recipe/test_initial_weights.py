@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from goldsmith.gold.load import load_gold
-from goldsmith.recipe.initial_weights import statistics_of
+from goldsmith.process.fork_client import ForkServer
+from goldsmith.recipe.initial_weights import Statistic, statistics_of, telling_statistics
+from support.check_course import judge
 from support.course import CourseOnDisk, numpy_course
 
 STARTER = '''
@@ -141,15 +145,162 @@ def test_rigor_advises_it_where_initial_weights_never_show(tmp_path: Path) -> No
     assert "case.initial" in dropped["advice"]
 
 
-@settings(deadline=None, max_examples=30)
-@given(st.integers(0, 2**31), st.integers(0, 2**31), st.integers(1, 40), st.floats(0.01, 100))
-def test_two_sets_of_draws_from_one_distribution_stay_within_the_limits(
-    one: int, two: int, size: int, scale: float
-) -> None:
-    def statistics(seed: int) -> dict[str, dict[str, tuple[float, float]]]:
-        generator = np.random.default_rng(seed)
-        return statistics_of([{"w": generator.normal(0.3, scale, size)} for _ in range(48)])  # type: ignore[return-value]
+# --- gates ----------------------------------------------------------------------------------------------------------
 
-    mine, theirs = statistics(one)["w"], statistics(two)["w"]
-    for kind, (value, limit) in mine.items():
-        assert abs(theirs[kind][0] - value) <= limit
+CELL = """
+    import numpy as np
+
+
+    class Cell:
+        \"\"\"The gates of an LSTM, below one another: the forget gate is the second.\"\"\"
+
+        def __init__(self, size, hidden):
+            self.bias = np.zeros(4 * hidden)
+            self.bias[hidden : 2 * hidden] = 1.0
+            self.gates = np.random.randn(4 * hidden, size) * 0.1
+            self.gates[2 * hidden : 3 * hidden] *= 3
+            self.table = np.random.randn(5, hidden)
+            self.table[0] = 0.0
+
+        def __call__(self, x):
+            return x @ self.gates.T + self.bias + self.table.sum()
+"""
+CELL_STARTER = """
+    class Cell:
+        def __init__(self, size, hidden):
+            raise NotImplementedError
+
+        def __call__(self, x):
+            raise NotImplementedError
+"""
+CELL_RECIPE = """
+    import goldsmith as gs
+    from ops import Cell
+
+
+    @gs.case
+    def drawn(case):
+        case.initial(Cell, 3, 6)
+
+
+    if __name__ == "__main__":
+        gs.main()
+"""
+LATER = "np.random.randn(4 * hidden, size)", "np.concatenate([np.random.randn(4 * hidden, 1) for _ in range(size)], 1)"
+
+
+@pytest.fixture(scope="module")
+def cell(tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:
+    files = {
+        "src/assignments/hw1/ops.py": CELL_STARTER,
+        "private/solutions/hw1/ops_solution.py": CELL,
+        "src/assignments/hw1/generate_fixtures.py": CELL_RECIPE,
+    }
+    return numpy_course(tmp_path_factory.mktemp("cell") / "course").write(files).with_gold()
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "reason"),
+    [
+        (*LATER, ""),
+        ("self.bias[hidden : 2 * hidden]", "self.bias[:hidden]", "bias.constants"),
+        ("self.bias[hidden : 2 * hidden]", "self.bias[2 * hidden : 3 * hidden]", "bias.constants"),
+        ("self.gates[2 * hidden : 3 * hidden]", "self.gates[hidden : 2 * hidden]", "gates.rows"),
+        ("self.table[0] = 0.0", "self.table[1] = 0.0", "table.constant_at"),
+        ("self.table[0] = 0.0", "pass", "table.constant"),
+    ],
+)
+def test_what_is_drawn_right_and_put_into_the_wrong_gate_differs(
+    cell: CourseOnDisk, warm: ForkServer, before: str, after: str, reason: str, tmp_path: Path
+) -> None:
+    assert before in CELL
+    (tmp_path / "ops.py").write_text(textwrap.dedent(CELL).replace(before, after))
+    found = judge(cell, str(tmp_path), warm).case("drawn")
+    assert found.outcome == ("differs" if reason else "agrees"), found
+    assert reason in found.reason
+
+
+# --- limits ---------------------------------------------------------------------------------------------------------
+
+
+def _orthogonal(generator: np.random.Generator, rows: int, columns: int) -> Any:
+    tall = np.linalg.qr(generator.normal(size=(max(rows, columns), min(rows, columns))))[0]
+    return tall if rows >= columns else tall.T
+
+
+def _truncated(generator: np.random.Generator, rows: int, columns: int) -> Any:
+    drawn = generator.normal(size=20 * rows * columns)
+    return drawn[abs(drawn) < 2][: rows * columns].reshape(rows, columns)
+
+
+def _gates(generator: np.random.Generator, rows: int, columns: int) -> Any:
+    found = [np.zeros((rows, columns)), np.ones((rows, columns)), _orthogonal(generator, rows, columns)]
+    return np.concatenate([*found, generator.uniform(-1, 1, (rows, columns))])
+
+
+def _padded(generator: np.random.Generator, rows: int, columns: int) -> Any:
+    return np.concatenate([np.zeros((1, columns)), generator.normal(size=(rows, columns))])
+
+
+def _sparse(generator: np.random.Generator, rows: int, columns: int) -> Any:
+    return generator.normal(size=(4 * rows, columns)) * (generator.random((4 * rows, columns)) > 0.9)
+
+
+DISTRIBUTIONS: dict[str, Callable[[np.random.Generator, int, int], Any]] = {
+    "normal": lambda generator, rows, columns: generator.normal(0, 0.02, (rows, columns)),
+    "uniform": lambda generator, rows, columns: generator.uniform(-0.3, 0.3, (rows, columns)),
+    "truncated": _truncated,
+    "orthogonal": _orthogonal,
+    "constant": lambda generator, rows, columns: np.arange(rows * columns).reshape(rows, columns) / 3,
+    "constant and noise": lambda generator, rows, columns: generator.normal(1, 0.01, (rows, columns)),
+    "gates": _gates,
+    "padded": _padded,
+    "sparse": _sparse,
+}
+
+
+def _is_within(one: Statistic, two: Statistic) -> bool:
+    if isinstance(one.value, str):
+        return bool(one.value == two.value)
+    return bool(np.all(np.abs(np.asarray(one.value) - two.value) <= one.limit))
+
+
+@settings(deadline=None, max_examples=100)
+@given(
+    st.sampled_from(sorted(DISTRIBUTIONS)),
+    st.integers(0, 2**31),
+    st.integers(0, 2**31),
+    st.integers(1, 12),
+    st.integers(1, 6),
+    st.floats(0.01, 100),
+)
+def test_two_sets_of_draws_from_one_distribution_stay_within_the_limits(
+    kind: str, one: int, two: int, rows: int, columns: int, scale: float
+) -> None:
+    def draws(seed: int) -> Any:
+        generator = np.random.default_rng(seed)
+        return np.stack([DISTRIBUTIONS[kind](generator, rows, columns) * scale for _ in range(48)])
+
+    mine, theirs = draws(one), draws(two)
+    telling = telling_statistics(mine)
+    expected, found = statistics_of(mine, telling), statistics_of(theirs, telling)
+    assert [name for name, item in expected.items() if not _is_within(item, found[name])] == []
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.integers(0, 2**31), st.integers(2, 9), st.integers(2, 6), st.permutations(range(4)))
+def test_blocks_that_are_drawn_alike_may_change_places_and_no_others(
+    seed: int, rows: int, columns: int, order: list[int]
+) -> None:
+    """The first is zero, the second one, two are drawn from the same distribution."""
+    generator = np.random.default_rng(seed)
+
+    def draws(places: list[int]) -> Any:
+        fixed = [np.zeros((48, rows, columns)), np.ones((48, rows, columns))]
+        blocks = [*fixed, *generator.normal(size=(2, 48, rows, columns))]
+        return np.concatenate([blocks[place] for place in places], axis=1)
+
+    mine = draws([0, 1, 2, 3])
+    telling = telling_statistics(mine)
+    expected, found = statistics_of(mine, telling), statistics_of(draws(order), telling)
+    assert all(_is_within(item, found[name]) for name, item in expected.items()) == (order[:2] == [0, 1])
