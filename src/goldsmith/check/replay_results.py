@@ -196,7 +196,7 @@ def _truncate(attempt: Attempt, workspace: Workspace) -> Attempt:
         attempt,
         failure=failure,
         notes=_lines(attempt.notes),
-        overwrote=tuple(name[: bounds.MAX_NAME_CHARS] for name in attempt.overwrote[: bounds.MAX_VALUES]),
+        overwrote=tuple(name[: bounds.MAX_LINE_CHARS] for name in attempt.overwrote[: bounds.MAX_VALUES]),
         rounded_to=_lines(attempt.rounded_to),
         modules={model: tuple(filter(str.isprintable, names)) for model, names in attempt.modules.items()},
     )
