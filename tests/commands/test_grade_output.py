@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -18,7 +19,7 @@ from markdown_it import MarkdownIt
 
 from goldsmith.course.config import ItemConfig
 from goldsmith.grade.feedback import feedback_markdown
-from goldsmith.grade.grades import Grade, grade
+from goldsmith.grade.grades import Grade, grade, with_similarity
 from goldsmith.grade.junit import junit_xml
 from goldsmith.grade.output_folder import Folder
 from goldsmith.grade.overview import overview_markdown, overview_of
@@ -32,6 +33,7 @@ from goldsmith.grade.result_files import (
     write_submission,
 )
 from goldsmith.grade.verdict_markdown import verdict_markdown
+from goldsmith.guard.similarity import Similarity
 from support.made_verdicts import CASES, SECRET, case, failed, leaf, part, rubric, texts, verdict, wrong_at
 
 HOSTILE = (
@@ -131,8 +133,12 @@ def test_feedback_says_what_is_withheld_what_a_person_looks_at_and_which_package
         assert words in text
 
 
-def everything(found: Any, **more: Any) -> dict[str, str]:
-    graded = grade(found, rubric(), **more)
+def alike(part: str, place: str = "ops.py:7") -> dict[str, Similarity]:
+    return {part: Similarity(11, 12, place, place)}
+
+
+def everything(found: Any, similarity: Mapping[str, Similarity] | None = None, **more: Any) -> dict[str, str]:
+    graded = with_similarity(grade(found, rubric(), **more), similarity or {})
     text = feedback_markdown(graded, found, more.get("veil"))
     return {
         "markdown": text,
@@ -180,10 +186,10 @@ def test_lines_of_private_files_are_not_shown() -> None:
 
 
 def test_similarity_and_sandbox_are_for_staff_only() -> None:
-    files = everything(wrong_at("norm1", "Norm"), similarity={"Norm": 0.987}, sandbox="landlock")
-    assert "Norm 0.99" in files["csv"]
+    files = everything(wrong_at("norm1", "Norm"), alike("Norm"), sandbox="landlock")
+    assert "Norm 11 of 12 statements (ops.py, line 7)" in files["csv"]
     for name in ("markdown", "json", "gradescope", "junit"):
-        assert "0.98" not in files[name], name
+        assert "statements" not in files[name], name
         assert "landlock" not in files[name], name
 
 
@@ -234,7 +240,8 @@ def test_absurd_lengths_are_cut() -> None:
 @given(texts, texts)
 def test_csv_reads_back_cell_by_cell_and_no_cell_is_a_formula(name: str, message: str) -> None:
     some = rubric(cases={"whole": 2.0, "norm": 0.5})
-    graded = grade(hostile_verdict(message), some, name=name or "-", stand_ins=[message], similarity={message: 0.5})
+    graded = grade(hostile_verdict(message), some, name=name or "-", stand_ins=[message])
+    graded = with_similarity(graded, alike(message, message))
     head, row = csv.reader(io.StringIO(grades_csv([graded], some)))
     assert len(head) == len(row)
     cells = dict(zip(head, row, strict=True))
@@ -288,7 +295,8 @@ def test_junit_tells_failure_error_and_skipped_apart() -> None:
 
 @given(texts, texts)
 def test_a_grade_reads_back_as_it_was(name: str, message: str) -> None:
-    graded = grade(hostile_verdict(message), rubric(), name=name, similarity={message: 0.5}, sandbox=message)
+    graded = grade(hostile_verdict(message), rubric(), name=name, sandbox=message)
+    graded = with_similarity(graded, alike(message, message))
     assert msgspec.json.decode(msgspec.json.encode(graded), type=Grade) == graded
     plain = json.loads(submission_json(graded))
     assert (plain["name"], plain["outcome"], len(plain["items"]), len(plain["cases"])) == (graded.name, "differs", 4, 4)

@@ -1,4 +1,4 @@
-"""Code that the starter shows is evidence of nothing, to the guard and in grading; a leaked starter shows nothing."""
+"""Code that the starter shows is evidence of nothing to the guard; a leaked starter shows nothing."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import pytest
 from goldsmith.course.layout import find_course
 from goldsmith.guard.leaks import leaks_in
 from goldsmith.guard.scan import guarded_by
-from goldsmith.guard.similarity import parts_to_write, similarity
 from support.course import CourseOnDisk, numpy_course
 
 GIVEN = """
@@ -60,25 +59,6 @@ def course(tmp_path: Path) -> CourseOnDisk:
     made = numpy_course(tmp_path / "course")
     made.write({"src/assignments/hw1/ops.py": STARTER, "private/solutions/hw1/ops_solution.py": SOLUTION})
     return made
-
-
-def alike(course: CourseOnDisk, text: str) -> dict[str, float]:
-    parts = parts_to_write(find_course(course.root).assignment("hw1"))
-    assert {part.part for part in parts} == {"ops.smooth", "ops.peaks"}
-    return similarity(parts, {"ops.py": textwrap.dedent(text).encode()}, 0.5)
-
-
-def test_what_the_starter_shows_of_a_part_counts_for_nobody(course: CourseOnDisk) -> None:
-    assert alike(course, STARTER) == {}
-    assert alike(course, ATTEMPT) == {}
-    assert alike(course, SOLUTION) == {"ops.smooth": 1.0, "ops.peaks": 1.0}
-
-
-def test_what_another_file_of_the_starter_shows_counts_for_nobody(course: CourseOnDisk) -> None:
-    helper = "import numpy as np\n\n\ndef example(signal, height):\n    " + ANSWERS[2]
-    course.write({"src/assignments/hw1/example.py": helper})
-    parts = parts_to_write(find_course(course.root).assignment("hw1"))
-    assert "ops.peaks" not in similarity(parts, {"ops.py": textwrap.dedent(SOLUTION).encode()}, 0.5)
 
 
 def findings(course: CourseOnDisk, text: str, file: str = "handout/ops.py") -> set[str]:

@@ -16,6 +16,7 @@ from goldsmith.check.verdicts import CaseVerdict
 from goldsmith.gold.diff import TensorChange
 from goldsmith.grade.grades import grade
 from goldsmith.grade.overview import overview_of
+from goldsmith.guard.similarity import Similarity
 from goldsmith.render.columns import shortened, wrapped
 from goldsmith.render.gold_diff import show_changes
 from goldsmith.render.grades import show_grades
@@ -46,7 +47,7 @@ def test_grades_fit(width: int) -> None:
             grade(verdict(case("whole", "could-not-run"), case("norm"), name=name), rubric()),
             reason=LONG,
             first_part="",
-            similarity={"attention.CausalSelfAttention.forward": 0.97},
+            similarity={"attention.CausalSelfAttention.forward": Similarity(11, 12, "attend.py:9", "attend.py:31")},
             stand_ins=("wandb", "transformers"),
         )
         for name in names

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,12 +19,13 @@ from goldsmith.grade.engines import Engine, Local
 from goldsmith.grade.error_steps import in_steps
 from goldsmith.grade.feedback import feedback_markdown
 from goldsmith.grade.grader import Grader, Judged
-from goldsmith.grade.grades import Grade, failed, grade
+from goldsmith.grade.grades import Grade, failed, grade, with_similarity
 from goldsmith.grade.output_folder import Folder
 from goldsmith.grade.overview import Overview, overview_of
 from goldsmith.grade.redaction import Redaction, private_lines, redact
 from goldsmith.grade.result_files import Pages, file_names, write_class, write_submission
 from goldsmith.grade.submissions import SubmissionRef
+from goldsmith.guard.similarity import Matches, similarities
 from goldsmith.workspace.selection import needed_files
 
 
@@ -62,6 +63,7 @@ def grade_all(wanted: GradingOptions) -> Class:
     grader = wanted.grader
     stems = dict(zip(wanted.items, file_names([item.name for item in wanted.items]), strict=True))
     found: dict[SubmissionRef, Grade] = {}
+    alike: dict[SubmissionRef, Mapping[str, Matches]] = {}
     kept = 0
     folder = Folder(wanted.output)
     hidden = _private(grader.assignment)
@@ -69,9 +71,11 @@ def grade_all(wanted: GradingOptions) -> Class:
         for item, result in judged:
             with uninterrupted():
                 found[item] = _write_grade(wanted, item, result, folder, stems[item], hidden)
+            alike[item] = result.matches
             kept += result.kept
             wanted.on_grade(found[item], result.kept)
-    grades = tuple(found[item] for item in wanted.items)
+    similar = similarities([alike[item] for item in wanted.items])
+    grades = tuple(with_similarity(found[item], alone) for item, alone in zip(wanted.items, similar, strict=True))
     overview = overview_of(grader.assignment.name, grades)
     with uninterrupted():
         names = [stems[item] for item in wanted.items]
@@ -128,7 +132,6 @@ def _grade_and_feedback(
         rubric=grader.rubric,
         veil=veil,
         stand_ins=verdict.stand_ins,
-        similarity=judged.similarity,
         sandbox=judged.sandbox,
         digest=judged.digest,
         name=item.name,

@@ -18,11 +18,11 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from goldsmith.check.check import check
+from goldsmith.check.notebook_places import shown_place
 from goldsmith.check.provided_restored import read_code
 from goldsmith.check.replay_workspace import SandboxPolicy, input_file
 from goldsmith.check.request import Opened, Request, open_gold
@@ -40,7 +40,7 @@ from goldsmith.generate.sources import recipe_hash
 from goldsmith.grade.grades import UNSANDBOXED, failed, rejected
 from goldsmith.grade.rubric import Rubric, parts_shown, rubric_of, with_hollow
 from goldsmith.grade.submissions import SubmissionRef, digest_of, opened
-from goldsmith.guard.similarity import parts_to_write, similarity
+from goldsmith.guard.similarity import Matches, SolutionPart, matches, parts_to_write
 from goldsmith.process.fork_client import ForkServer
 from goldsmith.process.launcher import Watcher, deterministic_environment
 from goldsmith.sandbox.bubblewrap import hides as bubblewrap_hides
@@ -51,7 +51,6 @@ from goldsmith.sandbox.limits import Limits, clean_environment
 from goldsmith.sandbox.readable_paths import Reach, reach
 from goldsmith.workspace.temporary import private_folder
 
-_MIN_SIMILARITY = 0.9
 METHOD = 9
 """Increased whenever a submission may be judged differently than before, so that cached verdicts are not used."""
 _MACHINE_KINDS = (*CUT_OFF, "device", "package")
@@ -65,12 +64,13 @@ _IDLE_S = 3600.0
 
 
 class Judged(msgspec.Struct, frozen=True, kw_only=True):
-    """A submission's verdict; `kept` says that it came from the cache, `sandbox` how it was sandboxed."""
+    """A submission's verdict; `kept` says that it came from the cache, `sandbox` how it was sandboxed. `matches` is,
+    by part, what it has of the solution."""
 
     verdict: Verdict
     digest: str = ""
     sandbox: str = ""
-    similarity: dict[str, float] = {}
+    matches: dict[str, Matches] = {}
     kept: bool = False
 
 
@@ -131,22 +131,20 @@ class Grader:
             found = self._cached(digest)
             if found is not None:
                 verdict = msgspec.structs.replace(found.verdict, name=item.name)
-                return self._with_similarity(verdict, submission, digest, found.sandbox, True)
+                return self._with_matches(verdict, submission, digest, found.sandbox, True)
             judged = self._judge(submission)
             if _follows_from_content(judged.verdict):
                 self._store(digest, judged)
-            return self._with_similarity(judged.verdict, submission, digest, judged.sandbox, False)
+            return self._with_matches(judged.verdict, submission, digest, judged.sandbox, False)
 
-    def _with_similarity(
-        self, verdict: Verdict, submission: Submission, digest: str, sandbox: str, kept: bool
-    ) -> Judged:
-        """Add to a verdict how similar its parts are to the solution, for staff."""
-        alike: dict[str, float] = {}
+    def _with_matches(self, verdict: Verdict, submission: Submission, digest: str, sandbox: str, kept: bool) -> Judged:
+        """Add to a verdict what its parts have of the solution, for staff."""
+        found: dict[str, Matches] = {}
         with contextlib.suppress(Exception):  # only a remark, about files that may contain anything
             code = [item for item in submission.placed if item.target.suffix == ".py"]
             files = read_code(code, lambda name: (self.assignment.starter / name).is_file())
-            alike = similarity(_parts_of(self), files, _MIN_SIMILARITY)
-        return Judged(verdict=verdict, digest=digest, sandbox=sandbox, similarity=alike, kept=kept)
+            found = matches(_parts_of(self), files, lambda place: shown_place(place, code))
+        return Judged(verdict=verdict, digest=digest, sandbox=sandbox, matches=found, kept=kept)
 
     def _judge(self, submission: Submission) -> Judged:
         context = _context(self)
@@ -293,13 +291,13 @@ def _sandbox_layers(grader: Grader, temporary_folder: Path) -> tuple[Level | Non
     return msgspec.structs.replace(level, bubblewrap=False), []
 
 
-_parts: dict[str, list[Any]] = {}
+_parts: dict[str, list[SolutionPart]] = {}
 _contexts: dict[str, JudgingContext] = {}
 """Both are keyed by `Grader.base`: a worker may outlive many runs, with different gold and sandbox layers."""
 
 
-def _parts_of(grader: Grader) -> list[Any]:
-    """Return the solution's parts that similarity is measured against, read once in each process."""
+def _parts_of(grader: Grader) -> list[SolutionPart]:
+    """Return the solution's parts that submissions are compared with, read once in each process."""
     if grader.base not in _parts:
         _parts[grader.base] = parts_to_write(grader.assignment)
     return _parts[grader.base]

@@ -16,6 +16,7 @@ from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, ERROR, CaseVerdict, 
 from goldsmith.grade.redaction import Redaction, one_line, redact
 from goldsmith.grade.rubric import PART, Rubric
 from goldsmith.grade.scoring import ItemOutcome, ItemResult, Scorer, total
+from goldsmith.guard.similarity import Similarity
 
 _MAX_NAME_CHARS = 80
 UNSANDBOXED = "none"
@@ -105,8 +106,8 @@ class Grade(msgspec.Struct, frozen=True, kw_only=True):
     """The points that this has cost."""
     not_given: tuple[str, ...] = ()
     """Files of the course and installed packages that it asked for and that submissions do not get; for staff."""
-    similarity: dict[str, float] | None = None
-    """How alike parts are to the solution, for staff; null where it was not measured."""
+    similarity: dict[str, Similarity] | None = None
+    """By part, statements that are as in the solution, for staff; null where they were not counted."""
     sandbox: str = ""
     """The sandbox layers that were in place."""
     seconds: float = 0.0
@@ -130,13 +131,21 @@ class Grade(msgspec.Struct, frozen=True, kw_only=True):
         return {**msgspec.to_builtins(self), "review": list(self.review)}
 
 
+def with_similarity(made: Grade, similar: Mapping[str, Similarity]) -> Grade:
+    """Add what is as in the solution; that is known once the whole class is."""
+    clean = {
+        one_line(part): msgspec.structs.replace(item, first=one_line(item.first), last=one_line(item.last))
+        for part, item in similar.items()
+    }
+    return msgspec.structs.replace(made, similarity=clean)
+
+
 def grade(
     verdict: Verdict,
     rubric: Rubric,
     *,
     veil: Redaction | None = None,
     stand_ins: Iterable[str] = (),
-    similarity: Mapping[str, float] | None = None,
     sandbox: str = "",
     digest: str = "",
     notes: Iterable[str] = (),
@@ -176,7 +185,6 @@ def grade(
         forbidden=tuple(one_line(use.words) for use in verdict.forbidden),
         forbidden_costs=cost,
         not_given=tuple(one_line(item) for item in verdict.not_given),
-        similarity=None if similarity is None else {one_line(part): share for part, share in similarity.items()},
         sandbox=one_line(sandbox),
         seconds=round(verdict.seconds, 3),
         digest=digest,

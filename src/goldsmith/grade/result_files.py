@@ -85,8 +85,8 @@ def _column(grade: Grade, name: str) -> str:
         case "provided_changed":
             return _list(grade.provided)
         case "similarity":
-            found = sorted((grade.similarity or {}).items(), key=lambda item: (-item[1], item[0]))
-            return _list(f"{part} {share:.2f}" for part, share in found)
+            found = sorted((grade.similarity or {}).items(), key=lambda item: (-item[1].statements, item[0]))
+            return _list(f"{part} {item.statements} of {item.of} statements ({item.place})" for part, item in found)
         case "stand_ins":
             return _list(grade.stand_ins)
     return str(getattr(grade, name))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from goldsmith.guard.extract_code import trees_in
 
@@ -21,8 +21,19 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 @dataclass(frozen=True)
+class Statement:
+    """One statement, of a compound one the head, by the words of its syntax tree; and the line that it begins at."""
+
+    words: tuple[str, ...]
+    line: int
+
+
+@dataclass(frozen=True)
 class Piece:
-    """Lines `first` to `last` of `file`; `name` is dotted for nested functions, "" for code outside of any function."""
+    """Lines `first` to `last` of `file`; `name` is dotted for nested functions, "" for code outside of any function.
+
+    Only code that would run has `statements`.
+    """
 
     file: str
     name: str
@@ -30,18 +41,19 @@ class Piece:
     last: int
     grams: frozenset[str]
     size: int
+    statements: tuple[Statement, ...] = ()
 
 
 def pieces_in(file: str, content: bytes) -> list[Piece]:
     """Return all code in a file of any kind."""
     found: dict[tuple[str, frozenset[str]], Piece] = {}
-    for tree, first in trees_in(file, content):
+    for tree, first, runs in trees_in(file, content):
         names = dict(_USUAL)
         for node in ast.walk(tree):
             if isinstance(node, ast.Import | ast.ImportFrom):
                 names |= _imported(node)
         for piece in _of_body(file, tree.body, "", first, names):
-            found.setdefault((piece.name, piece.grams), piece)
+            found.setdefault((piece.name, piece.grams), piece if runs else replace(piece, statements=()))
     return list(found.values())
 
 
@@ -86,11 +98,31 @@ def _piece(file: str, name: str, body: list[ast.stmt], first: int, names: Mappin
         _read(node, names, words)
     grams = frozenset(" ".join(words[at : at + _GRAM_WORDS]) for at in range(max(1, len(words) - _GRAM_WORDS + 1)))
     lines = (body[0].lineno + first - 1, (body[-1].end_lineno or body[-1].lineno) + first - 1)
-    return Piece(file, name, *lines, grams, len(words))
+    return Piece(file, name, *lines, grams, len(words), tuple(_statements(body, first, names)))
 
 
-def _read(node: ast.AST, names: Mapping[str, str], words: list[str]) -> None:
-    """Append the tree in reading order, a word for each node; names only if a library or the language defines them."""
+def _statements(body: list[ast.stmt], first: int, names: Mapping[str, str]) -> Iterator[Statement]:
+    """Yield the statements of a body and of what is nested in it, but for functions and classes, pieces themselves."""
+    for node in body:
+        if isinstance(node, _Function | ast.ClassDef | ast.Import | ast.ImportFrom):
+            continue
+        words: list[str] = []
+        _read(node, names, words, whole=False)
+        if words:
+            yield Statement(tuple(words), node.lineno + first - 1)
+        for _, inner in ast.iter_fields(node):
+            for child in inner if isinstance(inner, list) else ():
+                if isinstance(child, ast.stmt):
+                    yield from _statements([child], first, names)
+                elif isinstance(child, ast.ExceptHandler | ast.match_case):
+                    yield from _statements(child.body, first, names)
+
+
+def _read(node: ast.AST, names: Mapping[str, str], words: list[str], *, whole: bool = True) -> None:
+    """Append the tree in reading order, a word for each node; names only if a library or the language defines them.
+
+    Unless `whole`, leave out the statements that are nested in it.
+    """
     dotted = _dotted(node, names)
     if dotted is not None:
         words += dotted.split(".")
@@ -102,8 +134,10 @@ def _read(node: ast.AST, names: Mapping[str, str], words: list[str]) -> None:
         if name in _SILENT:
             continue
         for child in value if isinstance(value, list) else (value,):
-            if isinstance(child, ast.AST) and not isinstance(child, ast.expr_context):
-                _read(child, names, words)
+            if not isinstance(child, ast.AST) or isinstance(child, ast.expr_context):
+                continue
+            if whole or not isinstance(child, ast.stmt | ast.ExceptHandler | ast.match_case):
+                _read(child, names, words, whole=whole)
 
 
 def _dotted(node: ast.AST, names: Mapping[str, str]) -> str | None:

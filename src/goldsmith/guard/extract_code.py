@@ -35,8 +35,8 @@ def decoded(content: bytes) -> str | None:
     return content.replace(b"\0", b"").decode("utf-8", "replace")
 
 
-def trees_in(file: str, content: bytes) -> Iterator[tuple[ast.Module, int]]:
-    """Yield every stretch of code with the line it begins at."""
+def trees_in(file: str, content: bytes) -> Iterator[tuple[ast.Module, int, bool]]:
+    """Yield every stretch of code with the line it begins at, and whether it would run: comments and strings do not."""
     suffix = PurePosixPath(file).suffix.lower()
     text = decoded(content)
     if text is None or len(content) > MAX_TEXT_BYTES or suffix in _DATA:
@@ -78,14 +78,14 @@ def _strings(value: object) -> Iterator[str]:
         yield value
 
 
-def _in_text(text: str, first: int) -> Iterator[tuple[ast.Module, int]]:
+def _in_text(text: str, first: int) -> Iterator[tuple[ast.Module, int, bool]]:
     """Yield the trees of the text itself, then of code hidden in it: comments, strings, code blocks in prose."""
     whole = _parsed(text)
     if whole is not None:
-        yield whole, first
+        yield whole, first, True
     for source, line in (*_hidden(text), *(() if whole is not None else _marked_off(text))):
         for tree, at in _salvaged(source):
-            yield tree, first + line + at - 2
+            yield tree, first + line + at - 2, False
 
 
 def _hidden(text: str) -> Iterator[tuple[str, int]]:

@@ -114,9 +114,9 @@ def grade_row(grade: Grade, widest: int = _MAX_NAME_CELLS) -> tuple[str, ...]:
     count = len(grade.review)
     marks = [f"review {', '.join(grade.review) if count <= _MAX_NAMED_ITEMS else f'{count} items'}"] if count else []
     if grade.similarity:
-        part, share = max(grade.similarity.items(), key=lambda item: (item[1], item[0]))
-        others = f" and {len(grade.similarity) - 1} more" if len(grade.similarity) > 1 else ""
-        marks.append(f"{share:.0%} of {part}{others} as in the solution")
+        part, most = max(grade.similarity.items(), key=lambda item: (item[1].statements, item[0]))
+        others = f", and of {count_of(len(grade.similarity) - 1, 'more part')}" if len(grade.similarity) > 1 else ""
+        marks.append(f"{most.statements} of {most.of} statements of {part} as in the solution ({most.place}){others}")
     marks += [f"provided code was changed: {_short(changed)}"] if changed and where != changed else []
     marks += [f"stubs: {', '.join(grade.stand_ins)}"] if grade.stand_ins else []
     score = f"{number(grade.score)}/{number(grade.points)}"

@@ -28,8 +28,7 @@ from goldsmith.errors.grade import BadArchive
 from goldsmith.gold.safetensors_reader import Mapped
 from goldsmith.grade.archives import unpack
 from goldsmith.guard.code_fragments import pieces_in
-from goldsmith.guard.leaks import Secret
-from goldsmith.guard.similarity import similarity
+from goldsmith.guard.similarity import SolutionPart, lines_of, matches
 from goldsmith.process.messages import Attempt, Failure, Frame
 
 MIB = 2**20
@@ -221,9 +220,9 @@ def test_a_git_revision_is_counted_while_git_lists_it(tmp_path: Path) -> None:
 def test_one_file_that_nobody_can_read_hides_no_other() -> None:
     code = b"def f(x):\n" + b"".join(b"    x = x * %d + len(str(x))\n" % number for number in range(20))
     (piece,) = pieces_in("a.py", code)
-    parts = [Secret("a.f", piece, piece.grams)]
+    parts = [SolutionPart("a.f", frozenset(lines_of(piece)))]
     deep = f"x = {'+'.join(['a(b)'] * 3000)}\n".encode()
-    assert similarity(parts, {"deep.py": deep, "a.py": code}, 0.9) == {"a.f": 1.0}
+    assert matches(parts, {"deep.py": deep, "a.py": code})["a.f"].share == 1.0
 
 
 def test_work_in_seconds_ends_as_work_in_steps_does() -> None:

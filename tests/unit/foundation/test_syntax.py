@@ -16,7 +16,7 @@ import pytest
 import goldsmith
 from goldsmith.course.provided import changed_provided
 from goldsmith.foundation.syntax import syntax_tree
-from goldsmith.guard.similarity import similarity
+from goldsmith.guard.similarity import SolutionPart, matches
 
 SOURCE = Path(goldsmith.__file__).parent
 
@@ -57,7 +57,8 @@ def test_threads_that_parse_at_the_same_time_all_get_their_trees() -> None:
 
 def test_graders_may_look_for_provided_code_at_the_same_time() -> None:
     assert in_threads(lambda text: changed_provided(text, text, [])) == []
-    assert in_threads(lambda text: similarity([], {"a.py": text}, 0.9)) == []
+    part = SolutionPart("a.f", frozenset("0"))
+    assert in_threads(lambda text: matches([part], {"a.py": text})) == []
 
 
 def test_source_becomes_a_tree_at_one_place_only() -> None:
