@@ -121,12 +121,12 @@ def test_files_of_one_student_are_put_together_and_no_others(course: CourseOnDis
     (folder / "lovelaceada_101_9002_helpers.py").write_text("def minus(a, b):\n    return a - b\n")
     (folder / "kimmin_102_9003_ops.py").write_text(right)
     (folder / "kimmin_103_9004_ops.py").write_text(right)
-    (folder / "kimmin_103_9005_ops-1.py").write_text(right)
+    (folder / "kimmin_103_9005_ops-1.py").write_text(right.replace("x * factor", "x + factor"))
     book = gradebook(tmp_path, ADA, BOB, CY)
     options = ["--format", "canvas", "--gradebook", str(book), "--output", str(tmp_path / "out")]
     run = course.run("grade", "hw1", str(folder), *options)
-    assert points((tmp_path / "out/canvas.csv").read_text()) == {"101": "3", "102": "3", "103": "0"}, run.out
-    assert "two of its files are called `ops.py`" in (tmp_path / "out/feedback/kimmin_103_9004_ops.md").read_text()
+    assert points((tmp_path / "out/canvas.csv").read_text()) == {"101": "3", "102": "3", "103": "3"}, run.out
+    assert "ops-1.py was not used: `ops.py` was" in (tmp_path / "out/feedback/kimmin_103_9004_ops.md").read_text()
 
 
 def test_nothing_is_graded_or_written_where_names_do_not_match(course: CourseOnDisk, tmp_path: Path) -> None:

@@ -145,3 +145,17 @@ def test_a_revision_without_the_assignment_or_with_two_of_it_is_no_submission(co
         run = course.run("check", "hw1", branch)
         assert run.code == 2, run.out + run.err
         assert "it has no src/assignments/hw1" in run.err
+
+
+def test_which_of_two_files_was_used_is_told_to_student_and_staff(course: CourseOnDisk, tmp_path: Path) -> None:
+    put(course, tmp_path / "class/ada", tmp_path / "class/bob")
+    shutil.copy(course.root / "src/assignments/hw1/ops.py", tmp_path / "class/ada/ops_solution.py")
+    (tmp_path / "class/bob/ops.py").rename(tmp_path / "class/bob/ops (1).py")
+    out = tmp_path / "grades"
+    run = grade(course, tmp_path / "class", "--output", str(out), "--json")
+    ada, bob = run.json["submissions"]
+    assert [(item["outcome"], item["score"]) for item in (ada, bob)] == [("agrees", ada["points"])] * 2
+    assert ada["choices"] == ["ops_solution.py was not used: ops.py was submitted, too"]
+    assert bob["choices"] == ["ops (1).py was used for ops.py"]
+    assert "Note: `ops_solution.py` was not used: `ops.py` was submitted, too." in (out / "feedback/ada.md").read_text()
+    assert "ada: ops_solution.py was not used" in grade(course, tmp_path / "class", "--output", str(out)).out

@@ -17,10 +17,10 @@ def student_id(name: str) -> str:
     return found["id"] if found else ""
 
 
-def submitted_name(name: str, wanted: Collection[str]) -> str:
+def submitted_name(name: str, wanted: Collection[str], *, again: bool = False) -> str:
     """Return what a file was called when it was submitted, or its name if Canvas did not give it that; of two
-    possibilities, the one that is wanted."""
+    possibilities, the one that is wanted, or what Canvas calls it if there is one of that name `again`."""
     found = _DOWNLOADED.fullmatch(name)
     if found is None or name in wanted:
         return name
-    return found["name"] if found["name"] in wanted else _SUBMITTED_AGAIN.sub("", found["name"])
+    return found["name"] if again or found["name"] in wanted else _SUBMITTED_AGAIN.sub("", found["name"])

@@ -80,6 +80,7 @@ def check(assignment: Subject, submission: Submission, request: Request) -> Verd
             assignment=assignment.name,
             outcome=COULD_NOT_RUN,
             cases=tuple(cases),
+            choices=submission.choices,
             notes=submission.notes,
         )
 
@@ -142,6 +143,7 @@ def _check(assignment: Subject, submission: Submission, request: Request, opened
         not_run=len(gold) - len(opened.golds),
         layout=next(iter(layouts.values()), ""),
         stand_ins=stubs_used,
+        choices=submission.choices,
         notes=(*submission.notes, *provided.notes),
         forbidden=find_forbidden(assignment, submission, sightings),
         not_given=unseen,

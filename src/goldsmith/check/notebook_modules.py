@@ -6,10 +6,9 @@ import contextlib
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
+from goldsmith.check.file_choice import is_as_given, parts_to_write, stands_for
 from goldsmith.course.layout import Assignment
 from goldsmith.course.solutions import Placement, defined_in, module_of, starter_module
-from goldsmith.course.starter_diff import written_by_students
-from goldsmith.course.starter_modules import read_starter
 from goldsmith.errors.check import NothingToCheck
 from goldsmith.errors.notebooks import BadNotebook
 from goldsmith.notebooks.convert import SUFFIX, NotebookModule, is_notebook_file
@@ -17,8 +16,9 @@ from goldsmith.notebooks.convert import SUFFIX, NotebookModule, is_notebook_file
 
 def with_modules(
     assignment: Assignment, name: str, placed: Sequence[Placement], wanted: Sequence[str]
-) -> tuple[list[Placement], list[str]]:
-    """Put notebooks in the place of the starter's files that they stand for; return notes, too.
+) -> tuple[list[Placement], list[str], list[str]]:
+    """Put notebooks in the place of the starter's files that they stand for; return notes, and what was left in favour
+    of another file, too.
 
     A notebook called like one of the `wanted` files stands for it. If there is one other, whatever it is called, it
     stands for every wanted file that was not submitted, or not changed, and of which it defines something. A
@@ -29,19 +29,19 @@ def with_modules(
     for file in wanted:
         if file in files and is_notebook_file(files[file].source):  # a script that jupytext wrote
             files[file] = _module(assignment, files[file], file)
-    brought = {file for file, item in files.items() if file in wanted and not _is_untouched(assignment, item)}
-    others, notes = [], list[str]()
-    for item in notebooks:
-        module = module_of(item.target).as_posix()
-        if module not in wanted:
+    brought = {file for file, item in files.items() if file in wanted and not is_as_given(assignment, item, file)}
+    others, notes, left_out = [], list[str](), list[str]()
+    for item in sorted(notebooks, key=lambda item: _rank(assignment, item, wanted)):
+        module = _module_named(item, wanted)
+        if not module:
             others.append(item)
         elif module in brought or (module in files and not _adds_to(assignment, item, module)):
-            notes.append(f"{item.target} was not used: {module} was submitted, too")
+            left_out.append(f"{item.target} was not used: {_name_of(files[module])} was submitted, too")
         else:
             files[module] = _module(assignment, item, module)
             brought.add(module)
     is_alone = not any(file in files for file in wanted)
-    left = {file: names for file in wanted if file not in brought and (names := _to_write(assignment, file))}
+    left = {file: names for file in wanted if file not in brought and (names := parts_to_write(assignment, file))}
     if len(others) == 1 and left:
         defined = _new_in(assignment, others[0], is_alone=is_alone)
         fitting = [file for file, names in left.items() if names.intersection(defined)]
@@ -55,7 +55,29 @@ def with_modules(
     modules = [item for item in files.values() if item.target.suffix == ".py" and item.target.as_posix() in wanted]
     notes += _notes(modules)
     used = {item.source for item in files.values()}
-    return [*files.values(), *(item for item in others if item.source not in used)], notes
+    unused = [item for item in others if item.source not in used]
+    for item in unused:
+        file = next((file for file in wanted if file in files and _adds_to(assignment, item, file)), "")
+        left_out += [f"{item.target} was not used: {_name_of(files[file])} was submitted, too"] if file else []
+    return [*files.values(), *unused], notes, left_out
+
+
+def _module_named(item: Placement, wanted: Sequence[str]) -> str:
+    """Return the wanted file that a notebook is by its name; "" if it is none."""
+    module = module_of(item.target).as_posix()
+    return module if module in wanted else stands_for(item.target.with_suffix(".py"), wanted)
+
+
+def _rank(assignment: Assignment, item: Placement, wanted: Sequence[str]) -> tuple[bool, bool]:
+    """Order notebooks for one place: those in which something is written first, then the one with the plain name."""
+    module = _module_named(item, wanted)
+    is_plain = module_of(item.target).as_posix() == module and not item.target.stem.endswith("_solution")
+    return bool(module) and not _adds_to(assignment, item, module), not is_plain
+
+
+def _name_of(item: Placement) -> str:
+    """Return what a file was submitted as."""
+    return item.source.name if item.source.suffix == SUFFIX else item.target.as_posix()
 
 
 def _module(assignment: Assignment, item: Placement, file: str) -> Placement:
@@ -65,7 +87,9 @@ def _module(assignment: Assignment, item: Placement, file: str) -> Placement:
 
 def _adds_to(assignment: Assignment, item: Placement, file: str) -> bool:
     """Say whether a notebook defines something that students write in a file."""
-    return not _to_write(assignment, file).isdisjoint(_new_in(assignment, item, is_alone=False))
+    if is_as_given(assignment, Placement(item.source, Path(file)), file):
+        return False
+    return not parts_to_write(assignment, file).isdisjoint(_new_in(assignment, item, is_alone=False))
 
 
 def _new_in(assignment: Assignment, item: Placement, *, is_alone: bool) -> Collection[str]:
@@ -86,19 +110,6 @@ def _new_in(assignment: Assignment, item: Placement, *, is_alone: bool) -> Colle
 
 def _converted(file: Path) -> NotebookModule | None:
     return Placement(file, Path("module.py")).notebook() if file.is_file() else None
-
-
-def _to_write(assignment: Assignment, file: str) -> set[str]:
-    """Return the classes and functions of a file in which students write something."""
-    starter = read_starter(assignment, Path(file)) or b""
-    return {name.partition(".")[0] for name in written_by_students(starter)}
-
-
-def _is_untouched(assignment: Assignment, item: Placement) -> bool:
-    starter = assignment.starter / item.target
-    if not starter.is_file() or starter.stat().st_size != item.source.stat().st_size:
-        return False
-    return starter.read_bytes() == item.source.read_bytes()
 
 
 def _notes(modules: Iterable[Placement]) -> list[str]:

@@ -9,13 +9,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from goldsmith.check.canvas_names import submitted_name
+from goldsmith.check.file_choice import choose_files, is_as_given, stands_for, unused_work
 from goldsmith.check.notebook_modules import with_modules
 from goldsmith.check.repository_forks import files_handed_in, package_of, to_write
 from goldsmith.check.size_limits import list_names, list_revision
 from goldsmith.course.git import git, read_blob
 from goldsmith.course.ignored_names import LITTER
 from goldsmith.course.layout import Assignment, Course, is_students_code
-from goldsmith.course.solutions import SUFFIX, Placement
+from goldsmith.course.solutions import Placement
 from goldsmith.course.starter_modules import starter_modules
 from goldsmith.errors.check import NoSuchSubmission, NothingToCheck, SubmissionIsPrivate, SubmissionLeaves
 from goldsmith.errors.gold import GoldUnreadable
@@ -31,12 +32,13 @@ AS_IT_STANDS = "the tree as it stands"
 @dataclass(frozen=True)
 class Submission:
     """The files `placed` over the starter's; none when the tree itself is checked. `beside` lists where in the course
-    other people's work may lie, relative to its root."""
+    other people's work may lie, relative to its root; `choices` say which of several files was used for one place."""
 
     name: str
     placed: tuple[Placement, ...] = ()
     is_tree: bool = False
     notes: tuple[str, ...] = ()
+    choices: tuple[str, ...] = ()
     beside: tuple[Path, ...] = ()
 
 
@@ -119,20 +121,21 @@ def _from_path(assignment: Assignment, path: Path, name: str, called: str = "") 
     if path.is_file():
         wanted = wanted_files(assignment)
         called = submitted_name(called or path.name, wanted)
-        lone = Placement(path, _place(assignment, Path(called)))
-        if Path(called).suffix != ".py" and not is_notebook_file(path):
+        if Path(called).suffix.lower() != ".py" and not is_notebook_file(path):
             raise NothingToCheck(name, "it is no Python file, no notebook and no folder", wanted)
-        placed, told = with_modules(assignment, name, [lone], wanted)
+        placed, choices = choose_files(assignment, name, [Placement(path, Path(called))], wanted)
+        placed, told, _ = with_modules(assignment, name, placed, wanted)
         if not any(str(item.target) in wanted for item in placed):
             raise NothingToCheck(name, f"{called} is not a file that students write", wanted)
-        return Submission(name, tuple(placed), notes=tuple(told))
+        return Submission(name, tuple(placed), notes=tuple(told), choices=tuple(choices))
     if not path.is_dir():
         raise NothingToCheck(name, "it is neither a file nor a folder", wanted_files(assignment))
-    home = _home(assignment, path)
+    wanted = wanted_files(assignment)
+    home, choices = _home(assignment, path)
     if not _stays(home, path):
         raise SubmissionLeaves(name, home.relative_to(path))
     folder = home.resolve()
-    package = package_of(assignment, folder, wanted_files(assignment))
+    package = package_of(assignment, folder, wanted)
     own = {assignment.course.config.recipe, assignment.course.config.adapter}
     placed = []
     for file in files_handed_in(assignment, folder, name):
@@ -142,17 +145,19 @@ def _from_path(assignment: Assignment, path: Path, name: str, called: str = "") 
         if not _stays(file, folder):
             raise SubmissionLeaves(name, inside)
         if file.is_file() and not file.is_relative_to(assignment.variants):
-            placed.append(Placement(file, _place(assignment, inside)))
-    placed, told = with_modules(assignment, name, placed, wanted_files(assignment))
+            placed.append(Placement(file, inside))
+    placed, chosen = choose_files(assignment, name, placed, wanted)
+    placed, told, left = with_modules(assignment, name, placed, wanted)
     if not any(item.target.suffix in _CODE for item in placed):
-        raise NothingToCheck(name, "it holds no Python file", wanted_files(assignment))
-    if not any(str(item.target) in wanted_files(assignment) for item in placed):
-        raise NothingToCheck(name, "none of the starter's files is in it", wanted_files(assignment))
+        raise NothingToCheck(name, "it holds no Python file", wanted)
+    if not any(str(item.target) in wanted for item in placed):
+        raise NothingToCheck(name, "none of the starter's files is in it", wanted)
     _refuse_folders_for_files(assignment, name, placed, own)
     brought = {str(item.target) for item in placed}
-    kept = [file for file in to_write(assignment, wanted_files(assignment)) if file not in brought]
+    kept = [file for file in to_write(assignment, wanted) if file not in brought]
     notes = [f"{file} is not in it; the starter's was used" for file in kept]
-    return Submission(name, tuple(placed), notes=(*told, *notes))
+    choices = [*choices, *chosen, *left, *unused_work(assignment, placed, wanted)]
+    return Submission(name, tuple(placed), notes=(*told, *notes), choices=tuple(choices))
 
 
 def _refuse_folders_for_files(
@@ -174,26 +179,44 @@ def _stays(file: Path, folder: Path) -> bool:
         return False  # a circular link
 
 
-def _place(assignment: Assignment, inside: Path) -> Path:
-    """Return where a file goes: a solution's own name, `<name>_solution.py`, stands for `<name>.py`."""
-    if inside.name.endswith(SUFFIX):
-        plain = inside.with_name(f"{inside.name.removesuffix(SUFFIX)}.py")
-        return plain if (assignment.starter / plain).is_file() else inside
-    return inside
-
-
-def _home(assignment: Assignment, folder: Path) -> Path:
-    """Find the assignment's files in a folder: at its top, at their place in a course, or one level down."""
+def _home(assignment: Assignment, folder: Path) -> tuple[Path, list[str]]:
+    """Find the assignment's files in a folder: at its top, at their place in a course, or one level down. Where they
+    are in several of these, the first counts in which something is written; say which others there are."""
     wanted = wanted_files(assignment)
     course = assignment.course
     candidates = [folder, folder / course.relative(assignment.starter), folder / assignment.name]
     inside = [item for item in folder.iterdir() if item.name not in LITTER and not item.name.startswith(".")]
     if len(inside) == 1 and inside[0].is_dir():
         candidates += [inside[0], inside[0] / course.relative(assignment.starter)]
-    for candidate in candidates:
-        if any((candidate / name).is_file() or (candidate / _as_solution(name)).is_file() for name in wanted):
-            return candidate
-    return next((candidate for candidate in candidates if any(candidate.glob(f"*{NOTEBOOK}"))), folder)
+    found = {candidate: files for candidate in candidates if (files := _files_at(candidate, wanted))}
+    if not found:
+        return next((place for place in candidates if any(place.glob(f"*{NOTEBOOK}"))), folder), []
+    home = next(iter(found))
+    if len(found) > 1 and _stays(home, folder):
+        there = (place for place in found if _stays(place, folder))
+        home = next((place for place in there if not _is_all_given(assignment, place, found[place])), home)
+    told = [
+        f"{(place / file).relative_to(folder)} was not used: {(home / file).relative_to(folder)} was submitted, too"
+        for place, files in found.items()
+        for file in files
+        if not place.is_relative_to(home) and file in found[home]
+    ]
+    return home, told
+
+
+def _files_at(folder: Path, wanted: Sequence[str]) -> list[str]:
+    """List the wanted files that a folder has, if only by another name."""
+    plain = [name for name in wanted if (folder / name).is_file()]
+    if plain or not folder.is_dir():
+        return plain
+    places = [place for place in dict.fromkeys(Path(name).parent for name in wanted) if (folder / place).is_dir()]
+    files = (place / item.name for place in places for item in sorted((folder / place).iterdir()) if item.is_file())
+    return list(dict.fromkeys(name for file in files if (name := stands_for(file, wanted))))
+
+
+def _is_all_given(assignment: Assignment, folder: Path, files: Iterable[str]) -> bool:
+    there = [Placement(folder / name, Path(name)) for name in files if (folder / name).is_file()]
+    return bool(there) and all(is_as_given(assignment, item, item.target.as_posix()) for item in there)
 
 
 def _home_in(assignment: Assignment, names: Sequence[str]) -> str | None:
@@ -210,10 +233,6 @@ def _home_in(assignment: Assignment, names: Sequence[str]) -> str | None:
     possible = [folder for folder in folders if not any(name in f"/{folder}/" for name in private)]
     first = [folder for folder in ("", assignment.name) if folder in possible]
     return first[0] if first else possible[0] if len(possible) == 1 else None
-
-
-def _as_solution(name: str) -> str:
-    return f"{name.removesuffix('.py')}{SUFFIX}"
 
 
 def wanted_files(assignment: Assignment) -> list[str]:

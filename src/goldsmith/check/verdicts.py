@@ -227,6 +227,8 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """The adapter's layout by which it agrees, if any."""
     stand_ins: tuple[str, ...] = ()
     """Packages that it imports and that inert modules took the place of."""
+    choices: tuple[str, ...] = ()
+    """Which of several submitted files was used for one place, and which was not."""
     notes: tuple[str, ...] = ()
     """Harmless differences."""
     forbidden: tuple[ForbiddenUse, ...] = ()

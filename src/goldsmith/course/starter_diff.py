@@ -141,6 +141,24 @@ def parse(content: bytes) -> ParsedFile | None:
     return ParsedFile(source.split("\n"), parts)
 
 
+def same_code(one: bytes, other: bytes) -> bool:
+    """Say whether two files are the same code, up to comments, docstrings and formatting."""
+    if one == other:
+        return True
+    try:
+        return _code_of_file(one) == _code_of_file(other)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+
+
+def _code_of_file(content: bytes) -> str:
+    tree = syntax_tree(content)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | Function) and ast.get_docstring(node, clean=False) is not None:
+            node.body = node.body[1:]
+    return ast.dump(tree)
+
+
 def _module_drift(name: str, starter: ParsedFile, solution: ParsedFile) -> Iterator[Drift]:
     for part, node in starter.parts.items():
         if part.startswith("_"):

@@ -51,7 +51,7 @@ from goldsmith.sandbox.limits import Limits, clean_environment
 from goldsmith.sandbox.readable_paths import Reach, reach
 from goldsmith.workspace.temporary import private_folder
 
-METHOD = 9
+METHOD = 10
 """Increased whenever a submission may be judged differently than before, so that cached verdicts are not used."""
 _MACHINE_KINDS = (*CUT_OFF, "device", "package")
 """Kinds of failure that depend on the machine and may not recur: its packages, device, load and limits."""
@@ -128,13 +128,15 @@ class Grader:
                 return Judged(verdict=rejected(item.name, self.assignment.name, self.rubric, why))
             except GoldsmithError as problem:
                 return Judged(verdict=rejected(item.name, self.assignment.name, self.rubric, str(problem)))
-            found = self._cached(digest)
+            key = content_key([self.base, digest, submission.choices])
+            found = self._cache.get(key) if self.keep else None
             if found is not None:
                 verdict = msgspec.structs.replace(found.verdict, name=item.name)
                 return self._with_matches(verdict, submission, digest, found.sandbox, True)
             judged = self._judge(submission)
             if _follows_from_content(judged.verdict):
-                self._store(digest, judged)
+                nameless = msgspec.structs.replace(judged.verdict, name="")
+                self._cache.put(key, msgspec.structs.replace(judged, verdict=nameless))
             return self._with_matches(judged.verdict, submission, digest, judged.sandbox, False)
 
     def _with_matches(self, verdict: Verdict, submission: Submission, digest: str, sandbox: str, kept: bool) -> Judged:
@@ -203,13 +205,6 @@ class Grader:
         """Keep verdicts as msgpack: JSON has no infinity, which is how far off an exact value can be."""
         folder = self.assignment.course.state_folder / "grades" / self.assignment.name
         return ContentCache(folder, ".msgpack", msgspec.msgpack.encode, msgspec.msgpack.Decoder(Judged).decode)
-
-    def _cached(self, digest: str) -> Judged | None:
-        return self._cache.get(content_key([self.base, digest])) if self.keep else None
-
-    def _store(self, digest: str, judged: Judged) -> None:
-        nameless = msgspec.structs.replace(judged.verdict, name="")
-        self._cache.put(content_key([self.base, digest]), msgspec.structs.replace(judged, verdict=nameless))
 
 
 def _follows_from_content(verdict: Verdict) -> bool:

@@ -94,6 +94,8 @@ class Grade(msgspec.Struct, frozen=True, kw_only=True):
     """How far off it is, over the size of gold's; null where that is not known."""
     provided: tuple[str, ...] = ()
     """Provided code that was changed."""
+    choices: tuple[str, ...] = ()
+    """Which of several submitted files was used for one place, and which was not."""
     notes: tuple[str, ...] = ()
     """Harmless differences."""
     stand_ins: tuple[str, ...] = ()
@@ -179,6 +181,7 @@ def grade(
         cause=first.kind if first else "",
         off_by=_off_by(first, shown.first_divergence) if first else None,
         provided=shown.provided,
+        choices=tuple(one_line(item) for item in shown.choices),
         notes=tuple(one_line(note) for note in (*words.notes_of(shown), *notes)),
         stand_ins=tuple(one_line(item) for item in stand_ins),
         packages=_missing_packages(shown),

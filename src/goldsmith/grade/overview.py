@@ -114,9 +114,11 @@ def _tallies(kind: Kind, outcomes: Iterable[tuple[str, str]]) -> tuple[Tally, ..
 
 
 def _notes(grades: Sequence[Grade]) -> Iterator[str]:
-    """Yield notes for staff: forbidden uses; files and packages that submissions lacked; items that nobody was judged
-    on, for which the rubric is probably to blame."""
+    """Yield notes for staff: which of several files was used; forbidden uses; files and packages that submissions
+    lacked; items that nobody was judged on, for which the rubric is probably to blame."""
     for grade in grades:
+        if grade.choices:
+            yield f"{grade.name}: {'; '.join(grade.choices)}"
         if grade.forbidden:
             yield f"{grade.name} uses what is forbidden: {', '.join(grade.forbidden)}"
     for sentence, count in Counter(item for grade in grades for item in grade.not_given).most_common():

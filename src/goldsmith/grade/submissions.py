@@ -168,12 +168,16 @@ def _refs_in(folder: Path, inside: Sequence[Path], course: str) -> Iterator[Subm
 def _copy_together(assignment: Assignment, item: SubmissionRef, course: Course, place: Path, folder: Path) -> None:
     """Copy a student's files into one folder, each under the name that it was submitted under."""
     size = 0
-    for path in (Path(os.path.abspath(path)) for path in item.together):
+    wanted = wanted_files(assignment)
+    paths = [Path(os.path.abspath(path)) for path in item.together]
+    for path in sorted(paths, key=lambda path: submitted_name(path.name, wanted, again=True) not in wanted):
         if _goes_by_link(path, item.place):
             raise SubmissionIsLink(item.name)
-        target = folder / submitted_name(path.name, wanted_files(assignment))
+        target = folder / submitted_name(path.name, wanted)
         if target.exists():
-            raise NothingToCheck(item.name, f"two of its files are called {target.name}", wanted_files(assignment))
+            target = folder / submitted_name(path.name, wanted, again=True)
+        if target.exists():
+            raise NothingToCheck(item.name, f"two of its files are called {target.name}", wanted)
         try:
             _refuse_second_names(item, course, path)
             source = _open_plain(place, path.relative_to(place))
