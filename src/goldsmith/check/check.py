@@ -6,6 +6,7 @@ import contextlib
 import math
 import time
 from collections.abc import Sequence
+from pathlib import Path
 
 import msgspec
 
@@ -81,6 +82,7 @@ def check(assignment: Subject, submission: Submission, request: Request) -> Verd
             outcome=COULD_NOT_RUN,
             cases=tuple(cases),
             choices=submission.choices,
+            missing=_missing(submission, opened.gold.manifest),
             notes=submission.notes,
         )
 
@@ -125,6 +127,8 @@ def _check(assignment: Subject, submission: Submission, request: Request, opened
     source = next((item for item in first.modules if item.source), None) if first else None
     if outcome in RIGHT and any(part.unused for part in parts):
         outcome, source = DIFFERS, next(item for case in found for item in case.modules if item.unused)
+    missing = _missing(submission, gold.manifest)
+    left_out = [f"{file} is not in it; the starter's was used" for file in submission.missing if file not in missing]
     return Verdict(
         name=submission.name,
         assignment=assignment.name,
@@ -133,10 +137,11 @@ def _check(assignment: Subject, submission: Submission, request: Request, opened
         first_part=first.first_part if first else source.kind if source else "",
         first_case=first.name if first else source.case if source else "",
         first_name=source.their_label if source else "",
-        first_place=shown_place(_place(source, provided), _placed(assignment, submission)) if source else "",
+        first_place=shown_place(_place(source, provided, missing), _placed(assignment, submission)) if source else "",
         not_started=provided.is_untouched and not any(item.outcome == AGREES for item in found),
         cases=tuple(found),
         parts=parts,
+        missing=missing,
         provided=changed,
         unwritten=provided.unwritten,
         unjudged=tuple(_unjudged(gold.manifest, parts)) if gold.manifest.is_of_a_course else (),
@@ -144,7 +149,7 @@ def _check(assignment: Subject, submission: Submission, request: Request, opened
         layout=next(iter(layouts.values()), ""),
         stand_ins=stubs_used,
         choices=submission.choices,
-        notes=(*submission.notes, *provided.notes),
+        notes=(*submission.notes, *left_out, *provided.notes),
         forbidden=find_forbidden(assignment, submission, sightings),
         not_given=unseen,
         seconds=time.monotonic() - started,
@@ -184,9 +189,16 @@ def _placed(assignment: Subject, submission: Submission) -> Sequence[Placement]:
     return submission.placed
 
 
-def _place(source: ModuleVerdict, provided: Provided) -> str:
-    own = find_definition(provided.files, source.their_kind or source.kind, source.function)
-    return own or find_definition(provided.files, source.kind, source.function)
+def _missing(submission: Submission, manifest: Manifest) -> tuple[str, ...]:
+    """List files that were not submitted and in which students have something to write."""
+    modules = {name.partition(".")[0] for name in manifest.provenance.written}
+    return tuple(file for file in submission.missing if Path(file).stem in modules)
+
+
+def _place(source: ModuleVerdict, provided: Provided, missing: Sequence[str]) -> str:
+    files = {**provided.files, **{name: provided.starter[name] for name in missing if name in provided.starter}}
+    own = find_definition(files, source.their_kind or source.kind, source.function)
+    return own or find_definition(files, source.kind, source.function)
 
 
 def _unjudged(manifest: Manifest, parts: Sequence[PartVerdict]) -> list[str]:

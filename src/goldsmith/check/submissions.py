@@ -31,14 +31,16 @@ AS_IT_STANDS = "the tree as it stands"
 
 @dataclass(frozen=True)
 class Submission:
-    """The files `placed` over the starter's; none when the tree itself is checked. `beside` lists where in the course
-    other people's work may lie, relative to its root; `choices` say which of several files was used for one place."""
+    """The files `placed` over the starter's; none when the tree itself is checked. `missing` are files of the starter's
+    that it lacks; `beside` lists where in the course other people's work may lie, relative to its root; `choices` say
+    which of several files was used for one place."""
 
     name: str
     placed: tuple[Placement, ...] = ()
     is_tree: bool = False
     notes: tuple[str, ...] = ()
     choices: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
     beside: tuple[Path, ...] = ()
 
 
@@ -127,7 +129,8 @@ def _from_path(assignment: Assignment, path: Path, name: str, called: str = "") 
         placed, told, _ = with_modules(assignment, name, placed, wanted)
         if not any(str(item.target) in wanted for item in placed):
             raise NothingToCheck(name, f"{called} is not a file that students write", wanted)
-        return Submission(name, tuple(placed), notes=tuple(told), choices=tuple(choices))
+        missing = _missing(assignment, placed)
+        return Submission(name, tuple(placed), notes=tuple(told), choices=tuple(choices), missing=missing)
     if not path.is_dir():
         raise NothingToCheck(name, "it is neither a file nor a folder", wanted_files(assignment))
     wanted = wanted_files(assignment)
@@ -153,11 +156,15 @@ def _from_path(assignment: Assignment, path: Path, name: str, called: str = "") 
     if not any(str(item.target) in wanted for item in placed):
         raise NothingToCheck(name, "none of the starter's files is in it", wanted)
     _refuse_folders_for_files(assignment, name, placed, own)
-    brought = {str(item.target) for item in placed}
-    kept = [file for file in to_write(assignment, wanted) if file not in brought]
-    notes = [f"{file} is not in it; the starter's was used" for file in kept]
     choices = [*choices, *chosen, *left, *unused_work(assignment, placed, wanted)]
-    return Submission(name, tuple(placed), notes=(*told, *notes), choices=tuple(choices))
+    missing = _missing(assignment, placed)
+    return Submission(name, tuple(placed), notes=tuple(told), choices=tuple(choices), missing=missing)
+
+
+def _missing(assignment: Assignment, placed: Sequence[Placement]) -> tuple[str, ...]:
+    """List files of the starter's that are not among those submitted."""
+    submitted = {item.target.as_posix() for item in placed}
+    return tuple(file for file in to_write(assignment, wanted_files(assignment)) if file not in submitted)
 
 
 def _refuse_folders_for_files(

@@ -41,7 +41,23 @@ _PREFIX = {
 
 
 def headline(verdict: Verdict) -> str:
-    """Return the verdict in one sentence."""
+    """Return the verdict in one sentence, after one about files that are missing."""
+    said = _judgement(verdict)
+    return f"{missing_files(verdict.missing)}. {said[:1].upper()}{said[1:]}" if verdict.missing else said
+
+
+def missing_files(names: Sequence[str]) -> str:
+    """Say which files were not submitted: `layers.py is missing; the starter's was used`."""
+    one = len(names) == 1
+    return f"{joined(names)} {'is' if one else 'are'} missing; the starter's {'was' if one else 'were'} used"
+
+
+def joined(names: Sequence[str]) -> str:
+    """List names as in a sentence: `a, b and c`."""
+    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else "".join(names)
+
+
+def _judgement(verdict: Verdict) -> str:
     count = Counter(case.outcome for case in verdict.cases)
     total = len(verdict.cases)
     cases = count_of(total, "case")

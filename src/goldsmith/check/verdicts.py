@@ -215,6 +215,8 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """Every case, in the order of the recipe."""
     parts: tuple[PartVerdict, ...] = ()
     """Classes and functions of the assignment."""
+    missing: tuple[str, ...] = ()
+    """Files that students write and that were not submitted: the starter's were used."""
     provided: tuple[str, ...] = ()
     """Provided code that was changed."""
     unwritten: tuple[str, ...] = ()

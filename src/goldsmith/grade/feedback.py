@@ -23,7 +23,7 @@ def feedback_markdown(grade: Grade, verdict: Verdict, veil: Redaction | None = N
     well."""
     shown = redact(verdict, veil or Redaction())
     lines = [f"## {escaped(grade.assignment)}: {number(grade.score)} of {number(grade.points)} points", ""]
-    details = what_to_look_at(shown)
+    details = [] if grade.missing and not grade.first_elsewhere else what_to_look_at(shown)
     lines += [f"**Next step.** {as_markdown(next_step(grade))}", *(["", *details] if details else [])]
     for text in (*_points(grade), *_remarks(grade)):
         lines += ["", text]

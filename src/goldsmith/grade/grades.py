@@ -92,6 +92,8 @@ class Grade(msgspec.Struct, frozen=True, kw_only=True):
     """The kind of what is wrong there."""
     off_by: float | None = None
     """How far off it is, over the size of gold's; null where that is not known."""
+    missing: tuple[str, ...] = ()
+    """Files that students write and that were not submitted: the starter's were used."""
     provided: tuple[str, ...] = ()
     """Provided code that was changed."""
     choices: tuple[str, ...] = ()
@@ -127,6 +129,11 @@ class Grade(msgspec.Struct, frozen=True, kw_only=True):
     def telling(self) -> CaseResult | None:
         """Return the case that determines the outcome; None if all agree."""
         return next((case for case in self.cases if case.name == self.first_case), None)
+
+    @property
+    def first_elsewhere(self) -> str:
+        """Return the part that goes wrong first, unless it stands in a file that is missing; then it says nothing."""
+        return "" if self.first_place.rpartition(":")[0] in self.missing else self.first_part
 
     def plain(self) -> dict[str, Any]:
         """Return every field, as JSON can hold it, for staff."""
@@ -180,6 +187,7 @@ def grade(
         first_case=first.name if first else "",
         cause=first.kind if first else "",
         off_by=_off_by(first, shown.first_divergence) if first else None,
+        missing=shown.missing,
         provided=shown.provided,
         choices=tuple(one_line(item) for item in shown.choices),
         notes=tuple(one_line(note) for note in (*words.notes_of(shown), *notes)),

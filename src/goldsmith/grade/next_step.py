@@ -41,7 +41,22 @@ def as_markdown(pieces: Sequence[Piece]) -> str:
 
 
 def next_step(grade: Grade) -> tuple[Piece, ...]:
-    """Return one thing to do, the most useful one."""
+    """Return one thing to do, the most useful one; a file that is missing comes before everything."""
+    if not grade.missing:
+        return _next_step(grade)
+    one = len(grade.missing) == 1
+    submit = (
+        Piece("Submit "),
+        *_names(grade.missing),
+        Piece(f": {'it is' if one else 'they are'} missing, and the starter's {'was' if one else 'were'} used."),
+    )
+    if not grade.first_elsewhere:
+        return submit
+    start, *rest = _next_step(grade)
+    return *submit, Piece(f" As for what you submitted: {start.text[:1].lower()}{start.text[1:]}"), *rest
+
+
+def _next_step(grade: Grade) -> tuple[Piece, ...]:
     first = grade.telling
     if grade.outcome == AGREES:
         unsure = [item.name for item in grade.items if item.needs_review and not item.earned]
@@ -93,7 +108,7 @@ def _to_run(grade: Grade) -> tuple[Piece, ...]:
 
 def _names(names: Sequence[str]) -> Iterator[Piece]:
     for number, name in enumerate(names):
-        yield from ((Piece(", "),) if number else ())
+        yield from ((Piece(" and " if number == len(names) - 1 else ", "),) if number else ())
         yield Piece(name, "name")
 
 

@@ -114,8 +114,14 @@ def _tallies(kind: Kind, outcomes: Iterable[tuple[str, str]]) -> tuple[Tally, ..
 
 
 def _notes(grades: Sequence[Grade]) -> Iterator[str]:
-    """Yield notes for staff: which of several files was used; forbidden uses; files and packages that submissions
-    lacked; items that nobody was judged on, for which the rubric is probably to blame."""
+    """Yield notes for staff: files that were not submitted; which of several files was used; forbidden uses; files and
+    packages that submissions lacked; items that nobody was judged on, for which the rubric is probably to blame."""
+    by_file: dict[str, list[str]] = {}
+    for grade in grades:
+        for file in grade.missing:
+            by_file.setdefault(file, []).append(grade.name)
+    for file, without in by_file.items():
+        yield f"{file} is missing in {count_of(len(without), 'submission')}; the starter's was used: {named(without)}"
     for grade in grades:
         if grade.choices:
             yield f"{grade.name}: {'; '.join(grade.choices)}"

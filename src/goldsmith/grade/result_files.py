@@ -35,6 +35,7 @@ COLUMNS = (
     "outcome",
     "score",
     "points",
+    "missing",
     "first_divergence",
     "first_case",
     "review",
@@ -84,6 +85,8 @@ def _column(grade: Grade, name: str) -> str:
             return _list(item.name for item in grade.items if item.withheld)
         case "provided_changed":
             return _list(grade.provided)
+        case "missing":
+            return _list(grade.missing)
         case "similarity":
             found = sorted((grade.similarity or {}).items(), key=lambda item: (-item[1].statements, item[0]))
             return _list(f"{part} {item.statements} of {item.of} statements ({item.place})" for part, item in found)

@@ -50,7 +50,8 @@ def everything(verdict: Verdict, *, reveal: bool = False) -> list[str]:
 
 def _sentence(verdict: Verdict) -> str:
     text = words.headline(verdict)
-    return escaped(words.ended(text[:1].upper() + text[1:]))
+    first = text[:1] if verdict.missing else text[:1].upper()  # a file's name stays as it is
+    return escaped(words.ended(first + text[1:]))
 
 
 def _explain(same: Sequence[CaseVerdict], reveal: bool) -> list[str]:

@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from markupsafe import Markup, escape
 
+from goldsmith.check.verdict_words import missing_files
 from goldsmith.check.verdicts import COULD_NOT_RUN, DIFFERS, ERROR, PROVIDED_CHANGED, Verdict
 from goldsmith.grade.error_steps import STEP_WORDS
 from goldsmith.grade.feedback import OUTCOMES, number
@@ -126,10 +127,18 @@ def _row(grade: Grade, stem: str, columns: Sequence[str]) -> Row:
         share=grade.score / grade.points if grade.points else 0.0,
         outcome=grade.outcome,
         outcome_words=OUTCOMES[grade.outcome],
-        first_wrong=grade.first_name or grade.first_divergence,
+        first_wrong=_first_wrong(grade),
         review=", ".join(grade.review),
         cells=tuple(known.get(name) or Cell(NOT_JUDGED, "·", "not judged") for name in columns),
     )
+
+
+def _first_wrong(grade: Grade) -> str:
+    """Return what is wrong first: a file that is missing, then the module or function."""
+    name = grade.first_name or grade.first_divergence
+    if not grade.missing:
+        return name
+    return missing_files(grade.missing) + (f"; {name}" if grade.first_elsewhere else "")
 
 
 def _page(stem: str) -> str:

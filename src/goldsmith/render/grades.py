@@ -15,6 +15,7 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
+from goldsmith.check.verdict_words import missing_files
 from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, ERROR, PROVIDED_CHANGED
 from goldsmith.foundation.wording import count_of
 from goldsmith.grade.canvas import CanvasMerge
@@ -111,6 +112,8 @@ def grade_row(grade: Grade, widest: int = _MAX_NAME_CELLS) -> tuple[str, ...]:
     changed = ", ".join(grade.provided)
     whole = {COULD_NOT_RUN: grade.reason, PROVIDED_CHANGED: changed, ERROR: grade.reason}.get(grade.outcome, "")
     where = whole if grade.outcome == ERROR else grade.first_part or whole
+    if grade.missing:
+        where = missing_files(grade.missing) + (f"; {grade.first_elsewhere}" if grade.first_elsewhere else "")
     count = len(grade.review)
     marks = [f"review {', '.join(grade.review) if count <= _MAX_NAMED_ITEMS else f'{count} items'}"] if count else []
     if grade.similarity:
