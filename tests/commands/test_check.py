@@ -260,7 +260,7 @@ def test_what_cannot_be_checked_is_said_in_one_sentence(checked: CourseOnDisk, t
     for arguments, said in [
         (["nowhere"], "nowhere is neither a file, nor a folder, nor a git revision of this course; give the path"),
         ([str(empty)], "it holds no Python file; submit ops.py."),
-        (["tests/internal/fixtures/hw1/README.md"], "it is no Python file, no notebook and no folder"),
+        (["tests/internal/fixtures/hw1/README.md"], "it is not a Python file, a notebook or a folder"),
         (
             ["src/assignments/hw1/generate_fixtures.py"],
             "generate_fixtures.py is not a file that students write;",

@@ -124,7 +124,7 @@ def _from_path(assignment: Assignment, path: Path, name: str, called: str = "") 
         wanted = wanted_files(assignment)
         called = submitted_name(called or path.name, wanted)
         if Path(called).suffix.lower() != ".py" and not is_notebook_file(path):
-            raise NothingToCheck(name, "it is no Python file, no notebook and no folder", wanted)
+            raise NothingToCheck(name, "it is not a Python file, a notebook or a folder", wanted)
         placed, choices = choose_files(assignment, name, [Placement(path, Path(called))], wanted)
         placed, told, _ = with_modules(assignment, name, placed, wanted)
         if not any(str(item.target) in wanted for item in placed):

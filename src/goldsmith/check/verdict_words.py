@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from goldsmith.check.case_verdict import shown_path
+from goldsmith.check.causes import Cause, alike, telling_case
+from goldsmith.check.shown_parts import part_of
 from goldsmith.check.verdicts import (
     AGREES,
     COULD_NOT_RUN,
@@ -16,6 +18,7 @@ from goldsmith.check.verdicts import (
     PROVIDED_CHANGED,
     CaseVerdict,
     ModuleVerdict,
+    Outcome,
     PartVerdict,
     Verdict,
 )
@@ -64,49 +67,64 @@ def _judgement(verdict: Verdict) -> str:
     if verdict.outcome == AGREES:
         where = f"the {cases} that ran, {verdict.not_run} did not" if verdict.not_run else _every(total)
         return f"agrees with the gold of {verdict.assignment} in {where}"
+    others = _others(count, verdict.outcome)
+    rest = f"; {others}" if others else ""
     if verdict.outcome == PROVIDED_CHANGED:
         parts = ", ".join(verdict.provided)
-        return f"everything written is right, but provided code was changed: {parts}"
+        differ = f"{count[PROVIDED_CHANGED]} of {cases} differ{'s' if count[PROVIDED_CHANGED] == 1 else ''}"
+        return f"everything written is right, but provided code was changed: {parts}; {differ} because of it"
     if verdict.not_started:
         return "not started: what is left to write is as it was given"
     if verdict.outcome == COULD_NOT_RUN:
-        first = next(case for case in verdict.cases if case.outcome == COULD_NOT_RUN)
         some = f"{count[COULD_NOT_RUN]} of {cases} could not run"
-        return f"{'no case could run' if count[COULD_NOT_RUN] == total else some}: {_why(first)}"
+        return f"{'no case could run' if count[COULD_NOT_RUN] == total else some}: {_why_not_run(verdict)}{rest}"
     if verdict.outcome == ERROR:
         first = next(case for case in verdict.cases if case.outcome == ERROR)
-        return f"not judged in {count[ERROR]} of {cases}, by no fault of its author: {one_line(first.reason)}"
+        return f"not judged in {count[ERROR]} of {cases}, by no fault of its author: {one_line(first.reason)}{rest}"
     if not count[DIFFERS]:
         wrong = [f"{part.name} is {part_sentence(part)}" for part in verdict.parts if part.unused]
         return f"{_every(total)} agree{'s' if total == 1 else ''}, but {'; '.join(wrong)}"
-    where = f"{count[DIFFERS]} of {cases}"
+    where = f"{count[DIFFERS]} of {cases}{f', {others}' if others else ''}"
     if not verdict.first_divergence:
         return f"differs in {where}"
     return f"differs in {where}; {first_wrong(verdict)} is the first to go wrong"
+
+
+def _others(count: Counter[Outcome], but: Outcome) -> str:
+    """Count the cases with other outcomes than the gravest that are not right, either."""
+    found = {
+        DIFFERS: f"{count[DIFFERS]} differ{'s' if count[DIFFERS] == 1 else ''}",
+        COULD_NOT_RUN: f"{count[COULD_NOT_RUN]} could not run",
+        PROVIDED_CHANGED: f"{count[PROVIDED_CHANGED]} would agree with provided code as it was given",
+    }
+    return ", ".join(words for outcome, words in found.items() if count[outcome] and outcome != but)
+
+
+def _why_not_run(verdict: Verdict) -> str:
+    """Say why cases could not run: the reason of the most telling one, and how many others there are."""
+    groups = alike(case for case in verdict.cases if case.outcome == COULD_NOT_RUN)
+    first = telling_case(verdict) or groups[0][0]
+    more = len(groups) - 1
+    return f"{_why(first)} (and {count_of(more, 'other reason')})" if more else _why(first)
 
 
 def _every(total: int) -> str:
     return {1: "its only case", 2: "both cases"}.get(total, f"all {count_of(total, 'case')}")
 
 
-def alike(cases: Iterable[CaseVerdict]) -> list[list[CaseVerdict]]:
-    """Group cases, in their order, that could not run for the same reason, so that it is given once."""
-    groups: dict[tuple[str, ...], list[CaseVerdict]] = {}
-    for case in cases:
-        same = case.outcome == COULD_NOT_RUN and not case.modules
-        frames = [f"{item.file}:{item.line}" for item in case.failure.frames] if case.failure else []
-        groups.setdefault((case.reason, *frames) if same else (case.name, ""), []).append(case)
-    return list(groups.values())
-
-
 def rows(cases: Sequence[CaseVerdict]) -> list[tuple[CaseVerdict, str]]:
-    """Return every case with its sentence; a case that could not run for the same reason as the one before says "the
-    same"."""
+    """Return every case with its sentence; a case that could not run for the same reason as one before says so."""
     found: list[tuple[CaseVerdict, str]] = []
+    said: dict[str, str] = {}
     before = ""
     for case in cases:
         sentence = case_sentence(case)
-        found.append((case, "the same" if case.outcome == COULD_NOT_RUN and sentence == before else sentence))
+        if case.outcome == COULD_NOT_RUN and sentence in said:
+            found.append((case, "the same" if sentence == before else f"the same as {said[sentence]}"))
+        else:
+            found.append((case, sentence))
+        if case.outcome == COULD_NOT_RUN:
+            said.setdefault(sentence, case.name)
         before = sentence
     return found
 
@@ -134,6 +152,17 @@ def case_sentence(case: CaseVerdict) -> str:
     more = sum(not leaf.agrees for leaf in case.leaves) - 1
     others = f", and {more} more" if more > 0 else ""
     return f"{leaf_name(case, first)} {how_far(first)}{others}"
+
+
+def cause_sentence(cause: Cause) -> str:
+    """Say in a few words what is wrong: which functions, or else what is said of the case."""
+    case = cause.cases[0]
+    blamed = dict.fromkeys(
+        item.callable for item in case.modules if item.source and part_of(item.callable) in cause.parts
+    )
+    if case.outcome != DIFFERS or not blamed:
+        return case_sentence(case)
+    return f"{joined([name.removesuffix('.forward') for name in blamed])} go{'es' if len(blamed) == 1 else ''} wrong"
 
 
 def leaf_name(case: CaseVerdict, leaf: LeafComparison) -> str:
@@ -167,9 +196,14 @@ def how_far(leaf: LeafComparison) -> str:
         return f"first differs at {leaf.where}, where it has {leaf.actual}"
     if leaf.elements <= 1 or not math.isfinite(leaf.relative):
         return "has a different value"
-    if leaf.gold_dtype.startswith(("int", "uint", "bool")):
+    if _is_exact(leaf):
         return f"differs in {leaf.mismatched} of {leaf.elements} elements"
     return f"is off by {size_words(leaf.relative)}"
+
+
+def _is_exact(leaf: LeafComparison) -> bool:
+    """Return whether a value has whole numbers, of which `how_far` says all that there is to say."""
+    return leaf.gold_dtype.startswith(("int", "uint", "bool"))
 
 
 def size_words(relative: float) -> str:
@@ -184,7 +218,7 @@ def leaf_lines(leaf: LeafComparison, *, reveal: bool, gold: str = "gold") -> lis
     if leaf.gold_dtype in TEXTS and leaf.problem == "values" and leaf.where:
         return [f"{gold} has {leaf.gold} there"] if reveal else []
     lines = []
-    if leaf.problem == "values" and leaf.elements > 1:
+    if leaf.problem == "values" and leaf.elements > 1 and not _is_exact(leaf):
         if leaf.tolerance == SKETCHED:
             lines.append(f"about {leaf.excess:.2g} times as far off as allowed, by a sketch of what it should be")
         elif leaf.mismatched:
@@ -206,7 +240,7 @@ def leaf_lines(leaf: LeafComparison, *, reveal: bool, gold: str = "gold") -> lis
         alike = reveal and leaf.gold is not None and _number(leaf.actual) == _number(leaf.gold)
         shown = repr if alike else _number
         lines.append(f"it is {shown(leaf.actual)}" + (f", {gold} is {shown(leaf.gold)}" if reveal else ""))
-    if leaf.gold_dtype.startswith(("int", "uint", "bool")):
+    if _is_exact(leaf):
         return lines
     said = [f"cosine {leaf.cosine:.4f}"] if leaf.cosine is not None and leaf.elements > 1 else []
     alone = (("atol", leaf.atol_alone), ("rtol", leaf.rtol_alone))
@@ -239,14 +273,6 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def telling_case(verdict: Verdict) -> CaseVerdict | None:
-    """Return the case that shows best what is wrong; None if nothing is."""
-    if verdict.outcome == AGREES:
-        return None
-    found = [case for case in verdict.cases if case.outcome == verdict.outcome]
-    return next((case for case in found if case.name == verdict.first_case), found[0] if found else None)
-
-
 def module_lines(case: CaseVerdict, place: str = "", gold: str = "gold") -> list[str]:
     """Describe the calls that go wrong in one case and those that are right alone, in the order in which they ran.
     `place` is where the first of them is defined, `gold` what to call the side that is right."""
@@ -272,6 +298,11 @@ def source_lines(case: CaseVerdict, place: str = "", gold: str = "gold") -> list
         lines.append(_source_line(found[0], more, place, _told_of(case), gold))
         place = ""
     return lines
+
+
+def is_said(case: CaseVerdict) -> bool:
+    """Return whether the lines about the calls that go wrong already say why a case failed."""
+    return case.kind == "none" and any(item.why for item in case.modules if _is_source(item))
 
 
 def _is_source(module: ModuleVerdict) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, ERROR, PROVIDED_CHANGED
+from goldsmith.foundation.wording import count_of
 from goldsmith.grade.grades import Grade
 from goldsmith.grade.redaction import code, escaped
 
@@ -102,8 +103,12 @@ def _to_run(grade: Grade) -> tuple[Piece, ...]:
     if grade.cause == "stub":
         return Piece("Continue with what is not written yet: "), why, *where, Piece(".")
     advice = _NEXT.get(grade.cause, "Run it on your own machine until this is gone.")
-    judged = "It could not be run, so it was not judged. That is not the same as wrong: "
-    return Piece(judged), why, *where, Piece(f". {advice}")
+    failed, total = sum(case.outcome == COULD_NOT_RUN for case in grade.cases), len(grade.cases)
+    some = f"{failed} of {count_of(total, 'case')} could not be run, so {'it was' if failed == 1 else 'they were'}"
+    judged = (
+        f"{some if 0 < failed < total else 'It could not be run, so it was'} not judged. That is not the same as wrong"
+    )
+    return Piece(f"{judged}: "), why, *where, Piece(f". {advice}")
 
 
 def _names(names: Sequence[str]) -> Iterator[Piece]:

@@ -6,11 +6,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from goldsmith.check import verdict_words as words
+from goldsmith.check.causes import Cause, alike, by_cause, telling_case
 from goldsmith.check.verdicts import AGREES, CaseVerdict, Verdict
 from goldsmith.comparison.results import LeafComparison
 from goldsmith.grade.redaction import code, escaped, one_line
 
+_UNWRITTEN = " is not written yet"
 _FRAMES = 3
+_MAX_OTHERS, _MAX_NAMES = 4, 5
+"""Other things that are wrong, each told in one line."""
 
 
 def verdict_markdown(verdict: Verdict, *, reveal: bool = False, verbose: bool = False) -> str:
@@ -24,16 +28,42 @@ def verdict_markdown(verdict: Verdict, *, reveal: bool = False, verbose: bool = 
 
 
 def what_to_look_at(verdict: Verdict, *, reveal: bool = False) -> list[str]:
-    """Describe the case that shows best what is wrong, as a list."""
-    case = words.telling_case(verdict)
+    """Describe the case that shows best what is wrong, as a list; then what else is wrong, each in one line."""
+    case = telling_case(verdict)
     if case is None or verdict.not_started:
         return []
+    first, *others = by_cause(verdict)
     lines = [f"- shown by {code(case.name)}{f': {escaped(case.title)}' if case.title else ''}"]
+    if len(first.cases) > 1:
+        lines.append(f"- the same error in {_names([item.name for item in first.cases if item is not case])}")
     lines += [f"- {escaped(line)}" for line in words.module_lines(case, verdict.first_place)]
     if case.failure is not None:
-        return [*lines, *_traceback(case)]
-    leaf = case.first_wrong
-    return lines if leaf is None else [*lines, *_leaf(case, leaf, reveal)]
+        lines += _traceback(case)
+    elif case.first_wrong is not None:
+        lines += _leaf(case, case.first_wrong, reveal)
+    return [*lines, "", "Also:", "", *_others(others)] if others else lines
+
+
+def _others(causes: Sequence[Cause]) -> list[str]:
+    """Name what else is wrong, each in one line; everything that is not written yet is in the same one."""
+    empty = [cause for cause in causes if cause.cases[0].reason.endswith(_UNWRITTEN)]
+    names = [code(cause.cases[0].reason.removesuffix(_UNWRITTEN)) for cause in empty]
+    lines = [f"- {words.joined(names)} are not written yet"] if len(names) > 1 else []
+    rest = [cause for cause in causes if cause not in empty] if lines else list(causes)
+    lines += [f"- {_in_one_line(cause)}" for cause in rest[:_MAX_OTHERS]]
+    return [*lines, f"- and {len(rest) - _MAX_OTHERS} more"] if len(rest) > _MAX_OTHERS else lines
+
+
+def _in_one_line(cause: Cause) -> str:
+    """Name what is wrong, and the cases that it makes wrong."""
+    names = _names([case.name for case in (*cause.cases, *cause.others)])
+    return f"{escaped(words.cause_sentence(cause))} (in {names})"
+
+
+def _names(names: Sequence[str]) -> str:
+    """List names as code, the first few of them."""
+    shown = [code(name) for name in names[:_MAX_NAMES]]
+    return words.joined([*shown, f"{len(names) - _MAX_NAMES} more"] if len(names) > _MAX_NAMES else shown)
 
 
 def everything(verdict: Verdict, *, reveal: bool = False) -> list[str]:
@@ -43,7 +73,7 @@ def everything(verdict: Verdict, *, reveal: bool = False) -> list[str]:
     if verdict.parts and verdict.outcome != AGREES:
         lines += ["", "| part | outcome | |", "|---|---|---|"]
         lines += [_row(part.name, words.OUTCOMES[part.outcome], words.part_sentence(part)) for part in verdict.parts]
-    for same in words.alike(case for case in verdict.cases if case.outcome != AGREES):
+    for same in alike(case for case in verdict.cases if case.outcome != AGREES):
         lines += _explain(same, reveal)
     return lines
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import PurePath
 
-from goldsmith.check.verdict_words import case_sentence, leaf_name, part_sentence, source_lines, telling_case
+from goldsmith.check.causes import telling_case
+from goldsmith.check.verdict_words import case_sentence, leaf_name, part_sentence, source_lines
 from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, CaseVerdict, Verdict
 from goldsmith.foundation.wording import count_of
 
@@ -43,7 +44,8 @@ def _last(verdict: Verdict) -> str:
     wrong = sum(case.outcome == DIFFERS for case in verdict.cases)
     failed = sum(case.outcome not in (AGREES, DIFFERS) for case in verdict.cases)
     if wrong:
-        return f"{wrong} of {count_of(len(verdict.cases), 'case')} {'is' if wrong == 1 else 'are'} wrong."
+        rest = f", {failed} could not run" if failed else ""
+        return f"{wrong} of {count_of(len(verdict.cases), 'case')} {'is' if wrong == 1 else 'are'} wrong{rest}."
     if failed:
         return f"{failed} of {count_of(len(verdict.cases), 'case')} could not run; nothing that ran is wrong."
     unused = [f"{part.name} is {part_sentence(part)}." for part in verdict.parts if part.unused]

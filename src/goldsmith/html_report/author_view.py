@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from goldsmith.check import verdict_words as words
+from goldsmith.check.causes import telling_case
 from goldsmith.check.verdicts import AGREES, DIFFERS, CaseVerdict, ModuleVerdict, Verdict
 from goldsmith.grade.error_steps import step_of
 from goldsmith.html_report.view import Role
@@ -49,7 +50,7 @@ class AuthorCase:
 
 def author_cases(verdict: Verdict) -> tuple[AuthorCase, ...]:
     """Return the cases that differ, the most telling first. The verdict has its errors in steps."""
-    telling = words.telling_case(verdict)
+    telling = telling_case(verdict)
     first = telling.name if telling else ""
     wrong = [case for case in verdict.cases if case.outcome == DIFFERS]
     return tuple(_case(case) for case in sorted(wrong, key=lambda case: case.name != first))

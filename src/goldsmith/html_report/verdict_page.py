@@ -8,6 +8,7 @@ import platform
 from collections.abc import Mapping, Sequence
 
 from goldsmith.check import verdict_words as words
+from goldsmith.check.causes import telling_case
 from goldsmith.check.evidence import CallEvidence, Evidence
 from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, CaseVerdict, ModuleVerdict, Verdict
 from goldsmith.doctor import processor_name
@@ -27,7 +28,7 @@ _LIMIT = "what counts as the same, a fixed limit: ten times the rounding of floa
 def verdict_report(verdict: Verdict, evidence: Evidence, recorded: Environment) -> Report:
     """Return the page of a verdict: for staff, with gold's values in it."""
     cases = tuple(_case(case, why, evidence) for case, why in words.rows(verdict.cases))
-    telling = words.telling_case(verdict)
+    telling = telling_case(verdict)
     order = sorted(cases, key=lambda case: (case.name != (telling.name if telling else ""), case.outcome == AGREES))
     facts = [("assignment", verdict.assignment), ("cases", str(len(verdict.cases)))]
     if telling is not None:

@@ -11,13 +11,20 @@ from rich.console import Console
 from rich.text import Text
 
 from goldsmith.check import verdict_words as words
+from goldsmith.check.causes import by_cause
 from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, ERROR, PROVIDED_CHANGED, CaseVerdict, Verdict
 from goldsmith.foundation.log_injection import without_commands
 from goldsmith.render.columns import beside, wrapped
 
 COLOURS = {AGREES: "green", DIFFERS: "red", COULD_NOT_RUN: "yellow", PROVIDED_CHANGED: "magenta", ERROR: "bold red"}
 _STYLES = {words.OUTCOMES[outcome]: colour for outcome, colour in COLOURS.items()}
-_MAX_LEAVES = 3
+_ALSO = {
+    DIFFERS: "Also wrong",
+    COULD_NOT_RUN: "Also could not run",
+    PROVIDED_CHANGED: "Also different because of changed provided code",
+    ERROR: "Also not judged",
+}
+_MAX_EXPLAINED = 3
 _MAX_FRAMES = 4
 
 
@@ -40,16 +47,19 @@ def show_verdict(console: Console, verdict: Verdict, *, with_next: bool = True) 
         _parts(console, verdict)
         if verdict.unjudged:
             print_line(console, Text("not judged: ", "dim"), ", ".join(verdict.unjudged))
-    first = words.telling_case(verdict)
-    bad = words.alike(case for case in verdict.cases if case.outcome != AGREES)
-    bad.sort(key=lambda same: first not in same)
-    for same in bad[:_MAX_LEAVES]:
-        _explain(console, same, verdict.first_place if first in same else "")
-    if len(bad) > _MAX_LEAVES:
+    causes = by_cause(verdict)
+    groups = [cause.cases for cause in causes]
+    groups += [[case] for cause in causes for case in cause.others if case.outcome == DIFFERS]
+    for number, same in enumerate(groups[:_MAX_EXPLAINED]):
+        _explain(console, same, "" if number else verdict.first_place)
+    told = {case.name for same in groups[:_MAX_EXPLAINED] for case in same}
+    left = [case for case in verdict.cases if case.outcome != AGREES and case.name not in told]
+    if left:
         print_line(console)
-        print_line(
-            console, Text("Not right, either: "), ", ".join(case.name for same in bad[_MAX_LEAVES:] for case in same)
-        )
+    for outcome, also in _ALSO.items():
+        names = [case.name for case in left if case.outcome == outcome]
+        if names:
+            print_line(console, Text(f"{also}: "), ", ".join(names))
     _notes(console, verdict)
     step = words.next_step(verdict) if with_next else ""
     if step:
@@ -93,7 +103,8 @@ def _explain(console: Console, same: Sequence[CaseVerdict], place: str) -> None:
     for line in sources:
         print_line(console, Text("  "), line)
     if case.failure is not None:
-        print_line(console, Text("  "), words.one_line(case.failure.message))
+        if not words.is_said(case):
+            print_line(console, Text("  "), words.one_line(case.failure.message))
         for frame in case.failure.frames[-_MAX_FRAMES:]:
             print_line(console, Text(f"    {frame.place} in {frame.function}: {frame.text}", "dim"))
     first = case.first_wrong
