@@ -45,7 +45,8 @@ class TracePair:
     is then run alone, twice.
 
     `names` maps gold's modules to theirs and `weights` returns gold's weights, both by model. Two tensors are the same
-    up to `close`, or up to the `noise` of a call where that was measured."""
+    up to `close`, or up to the `noise` of a call where that was measured. `only_weights_tell` says that a module without
+    weights cannot be said to be skipped, because a function may stand for it."""
 
     case: str
     gold: list[Call]
@@ -60,6 +61,7 @@ class TracePair:
     weights: Callable[[], Mapping[str, Collection[str]]] = dict
     close: float = CLOSE
     noise: Mapping[int, float] = field(default_factory=dict)
+    only_weights_tell: bool = False
 
     def pair(self) -> None:
         """Pair each of gold's calls with one of theirs: of several in one module, the first with the same inputs."""
@@ -151,7 +153,10 @@ class TracePair:
             for call in self.gold
             if outer.holds(call)
             and not call.function
-            and (call.own or any(name.startswith(f"{call.module}.") for name in weights.get(call.model, ())))
+            and (
+                (call.own and not self.only_weights_tell)
+                or any(name.startswith(f"{call.module}.") for name in weights.get(call.model, ()))
+            )
             and self.names.get(call.model, {}).get(call.module)
             and (call.model, self.names[call.model][call.module]) not in called
         ]

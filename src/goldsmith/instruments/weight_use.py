@@ -12,6 +12,15 @@ from goldsmith.instruments.own_calls import unwatched
 MAX_GRAPH_NODES = 100_000
 
 
+def unused_parameters(model: Any, returned: Any) -> tuple[str, ...]:
+    """Return the parameters that `returned` was not computed from, as far as autograd's graph tells: where there is no
+    graph, or for parameters that require no gradients, nothing is known."""
+    outputs = [item for item in tensors_in([returned]) if getattr(item, "grad_fn", None) is not None]
+    used, complete = _leaves(outputs)
+    named = model.named_parameters(remove_duplicate=False) if used and complete else ()
+    return tuple(name for name, item in named if item.requires_grad and id(item) not in used)
+
+
 class WeightUse:
     """An observer of one model's outputs. It needs autograd's graph: under `no_grad` it sees nothing."""
 
@@ -24,7 +33,7 @@ class WeightUse:
     def _called(self, module: Any, args: Any, output: Any) -> None:
         with contextlib.suppress(Exception):  # missing evidence is not a reason to fail
             if not all(id(item) in self._used for item in self._model.parameters()):
-                self._used |= _leaves(tensors_in([output]))
+                self._used |= _leaves(tensors_in([output]))[0]
 
     def names(self) -> tuple[str, ...]:
         """Return the parameters that an output was computed from, or that have a gradient."""
@@ -38,8 +47,8 @@ class WeightUse:
         return self
 
 
-def _leaves(outputs: list[Any]) -> set[int]:
-    """Return the ids of all leaf tensors below `outputs` in autograd's graph."""
+def _leaves(outputs: list[Any]) -> tuple[set[int], bool]:
+    """Return the ids of all leaf tensors below `outputs` in autograd's graph, and whether all of it was searched."""
     found: set[int] = set()
     seen: set[Any] = set()
     waiting = [item.grad_fn for item in outputs if getattr(item, "grad_fn", None) is not None]
@@ -51,4 +60,4 @@ def _leaves(outputs: list[Any]) -> set[int]:
         if hasattr(node, "variable"):
             found.add(id(node.variable))
         waiting += [below for below, _ in node.next_functions if below is not None]
-    return found
+    return found, not waiting

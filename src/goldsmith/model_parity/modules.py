@@ -66,7 +66,9 @@ class ModuleJudge:
         self.as_called = {call.position: call for call in two}
         one, two = align_calls(one, two, names)
         pair = TracePair("", one, two, {MODEL: names}, close=self.close, noise=self.noise)
-        pair.used = {MODEL: tuple(self.described[1].weights)} if not theirs.trace else {}
+        unused = set(theirs.facts.unused)
+        pair.used = {MODEL: tuple(name for name in self.described[1].weights if name not in unused)}
+        pair.only_weights_tell = True
         pair.weights = lambda: {MODEL: tuple(self.described[0].weights)}
         pair.pair()
         return pair

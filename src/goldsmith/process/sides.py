@@ -85,7 +85,7 @@ class RunFacts(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of a run besides its values. `returned` describes the container that came back, `skipped` names
     what in it is not a number, by its type; `overwrote` are inputs that were changed, `drew` is the first module that
     drew random numbers; `pure` says that a run in float64 rounded to nothing coarser; `cut_off` says why there are no
-    gradients."""
+    gradients. `unused` are parameters that no output was computed from, where that is known."""
 
     failure: Failure | None = None
     returned: str = ""
@@ -94,6 +94,7 @@ class RunFacts(msgspec.Struct, frozen=True, kw_only=True):
     drew: str = ""
     pure: bool = True
     cut_off: str = ""
+    unused: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from goldsmith.instruments.call_gradients import passed_back
 from goldsmith.instruments.float64_mode import Float64Watch, in_float64
 from goldsmith.instruments.module_traces import Tracer
 from goldsmith.instruments.rounding_noise import disturb, rounding_noise
+from goldsmith.instruments.weight_use import unused_parameters
 from goldsmith.process.sides import (
     FLOAT64,
     GRADIENTS,
@@ -208,6 +209,8 @@ class LiveSide:
             name for name, item in after.items() if name in before and array_hash(detached(item)) != before[name]
         ]
         facts: dict[str, Any] = {"skipped": skipped, "returned": container, "overwrote": tuple(changed)}
+        if ask.traced and self._working is not None:
+            facts["unused"] = unused_parameters(self._working.module, returned)
         if ask.gradients:
             total = self._total(returned, values, ask)
             if total is None:

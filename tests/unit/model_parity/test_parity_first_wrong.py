@@ -1,0 +1,65 @@
+"""Which module a parity names, and in which words: never called, begins inside, inferred."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+import goldsmith
+
+pytestmark = pytest.mark.torch
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> Any:
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+# --- never called -----------------------------------------------------------------------------------------------------
+
+
+class Head(nn.Module):
+    """A projection, then an activation that may be wrong."""
+
+    def __init__(self, how: str = "", wrong: bool = False) -> None:
+        super().__init__()
+        self.proj, self.act = nn.Linear(6, 6), nn.Tanh()
+        self.how, self.wrong = how, wrong
+
+    def forward(self, x: Any) -> Any:
+        if self.how == "function":
+            x = F.linear(x, self.proj.weight, self.proj.bias)
+        elif not self.how:
+            x = self.proj(x)
+        found = torch.tanh(x) if self.how == "function" else self.act(x)
+        return found * 1.5 if self.wrong else found
+
+
+def test_a_module_whose_weights_are_used_by_a_function_is_not_said_to_be_skipped() -> None:
+    found = goldsmith.parity(Head(), Head("function", wrong=True), torch.randn(3, 6))
+    assert found.outcome == "differs"
+    assert "never called" not in str(found)
+
+
+def test_a_module_is_skipped_if_it_is_never_called_and_its_weights_are_unused() -> None:
+    found = goldsmith.parity(Head(), Head("skipped"), torch.randn(3, 6))
+    assert found.outcome == "differs"
+    assert "proj is never called" in str(found)
+
+
+def test_nothing_is_said_to_be_skipped_where_no_gradients_tell_which_weights_are_used() -> None:
+    class Frozen(Head):
+        def forward(self, x: Any) -> Any:
+            with torch.no_grad():
+                return super().forward(x)
+
+    found = goldsmith.parity(Head(), Frozen("function", wrong=True), torch.randn(3, 6), gradients=False)
+    assert found.outcome == "differs"
+    assert "never called" not in str(found)
