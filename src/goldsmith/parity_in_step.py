@@ -18,7 +18,7 @@ from goldsmith.errors.parity import NotCallable
 from goldsmith.gold.arrays import dtype_name, is_tensor
 from goldsmith.gold.calibration import SAFETY
 from goldsmith.instruments.rounding_noise import rounding_noise
-from goldsmith.model_parity.result import SOURCE, UNPAIRED, VICTIM, CarriedWeights, ModuleParity, ParityReport
+from goldsmith.model_parity.result import SEEN, SOURCE, UNPAIRED, VICTIM, CarriedWeights, ModuleParity, ParityReport
 from goldsmith.model_parity.weight_guesses import weight_lines
 from goldsmith.weights.models import is_module
 from goldsmith.weights.rules import Adapter
@@ -114,6 +114,7 @@ def compare_in_step(
         first_divergence=source or (type(reference).__name__ if source == "" else ""),
         first_name=(pairs[source] or kind) if source is not None else "",
         first_kind=kind,
+        first_how="" if source is None else SEEN,
         cases=(CaseVerdict(name="forward pass", title="", outcome=outcome, judged_in=_dtype(mine, theirs)),),
         modules=tuple(judged),
         weights=CarriedWeights(placed=placed),

@@ -331,7 +331,8 @@ def _source_line(source: ModuleVerdict, more: str, place: str, told: str, gold: 
     if source.alone:  # it has seen gold's inputs by now, and could encode them in how far off it is
         return f"{name} is wrong by itself, given {gold}'s own inputs{more}{why}"
     if source.inferred or source.relative is None:
-        return f"{name} is wrong; nothing that it calls was seen to be{why}"
+        is_wrong = "is wrong" if gold == "gold" else "is inferred to be wrong"
+        return f"{name} {is_wrong}; nothing that it calls was seen to be{why}"
     off = f"off by {size_words(source.relative)}"
     if not math.isfinite(source.relative) or (told.endswith(off) and not more):
         return f"{name} is wrong by itself, given the right inputs{more}{why}"

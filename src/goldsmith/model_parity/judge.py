@@ -29,7 +29,7 @@ from goldsmith.model_parity.carry_weights import CannotCarry, carry_weights
 from goldsmith.model_parity.modules import JudgedModules, ModuleJudge
 from goldsmith.model_parity.noise import FINEST, Limits, Measured
 from goldsmith.model_parity.output_pairs import CannotPairOutputs
-from goldsmith.model_parity.result import CarriedWeights, ParityReport
+from goldsmith.model_parity.result import INFERRED, SEEN, CarriedWeights, ParityReport
 from goldsmith.process.sides import FLOAT64, GRADIENTS, INPUT_GRADIENTS, OUTPUT, Loaded, RunAsk, Side
 
 ORGANISED_DIFFERENTLY = 1e-9
@@ -360,6 +360,7 @@ class _Judging:
             first_divergence=first.label if first else "",
             first_name=first.their_label if first else "",
             first_kind=(first.their_kind or first.kind) if first else "",
+            first_how="" if first is None else INFERRED if first.inferred else SEEN,
             cases=tuple(cases),
             modules=judged.modules,
             weights=self.carried,

@@ -35,8 +35,7 @@ class JudgedModules:
 
     @property
     def sources(self) -> list[ModuleVerdict]:
-        """List what is to blame: what was seen to be wrong before what was only inferred."""
-        return sorted(sources(self.verdicts), key=lambda item: item.inferred)
+        return list(sources(self.verdicts))
 
 
 @dataclass

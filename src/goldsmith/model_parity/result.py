@@ -16,6 +16,9 @@ HOLDS: Role = "holds"
 MERGED: Role = "merged"
 UNPAIRED: Role = "unpaired"
 UNKNOWN: Role = "unknown"
+How = Literal["", "seen", "inferred"]
+SEEN: How = "seen"
+INFERRED: How = "inferred"
 
 
 class ModuleParity(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,6 +80,8 @@ class ParityReport(msgspec.Struct, frozen=True, kw_only=True):
     """The same by its name in the candidate."""
     first_kind: str = ""
     """Its class in the candidate."""
+    first_how: How = ""
+    """How that is known: `seen` if its own output was, `inferred` if it may also be what calls it, or what it calls."""
     cases: tuple[CaseVerdict, ...] = ()
     """What was compared: the forward pass, gradients and optimiser steps, of each set of inputs."""
     modules: tuple[ModuleParity, ...] = ()

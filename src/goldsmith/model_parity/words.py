@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, DIFFERS
-from goldsmith.model_parity.result import MERGED, SOURCE, UNKNOWN, UNPAIRED, VICTIM, ModuleParity, ParityReport
+from goldsmith.model_parity.result import INFERRED, MERGED, SOURCE, UNKNOWN, UNPAIRED, VICTIM, ModuleParity, ParityReport
 
 REFERENCE = "the reference"
 _SHOWN = 6
@@ -22,9 +22,15 @@ def headline(report: ParityReport) -> str:
     if report.outcome == DIFFERS:
         wrong = [case.name for case in report.cases if case.outcome == DIFFERS]
         where = ", ".join(wrong[:3]) + (f" and {len(wrong) - 3} more" if len(wrong) > 3 else "")
-        first = f"; {first_wrong(report)} is the first to go wrong" if report.first_name else ""
-        return f"differs from {report.reference} in {where}{first}"
+        return f"differs from {report.reference} in {where}{_where_it_begins(report)}"
     return f"could not be compared with {report.reference} in all: {report.reason}"
+
+
+def _where_it_begins(report: ParityReport) -> str:
+    if not report.first_name:
+        return ""
+    is_first = "is inferred to be the first" if report.first_how == INFERRED else "is the first"
+    return f"; {first_wrong(report)} {is_first} to go wrong"
 
 
 def _cases(report: ParityReport) -> str:

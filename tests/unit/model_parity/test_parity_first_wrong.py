@@ -63,3 +63,45 @@ def test_nothing_is_said_to_be_skipped_where_no_gradients_tell_which_weights_are
     found = goldsmith.parity(Head(), Frozen("function", wrong=True), torch.randn(3, 6), gradients=False)
     assert found.outcome == "differs"
     assert "never called" not in str(found)
+
+
+# --- the first is the first -------------------------------------------------------------------------------------------
+
+
+class Scaled(nn.Module):
+    """A block that is told by how much to scale, or knows it."""
+
+    def __init__(self, by: float, told: bool = False) -> None:
+        super().__init__()
+        self.proj, self.by, self.told = nn.Linear(6, 6), by, told
+
+    def forward(self, x: Any, scale: Any = None) -> Any:
+        return x + self.proj(x) * (scale if self.told else self.by)
+
+
+class Blocks(nn.Module):
+    def __init__(self, *blocks: Scaled) -> None:
+        super().__init__()
+        self.blocks = nn.ModuleList(blocks)
+
+    def forward(self, x: Any) -> Any:
+        for block in self.blocks:
+            x = block(x, torch.full((), 0.25)) if block.told else block(x)
+        return x
+
+
+def test_what_is_inferred_comes_before_what_was_seen_later_and_says_so() -> None:
+    reference = Blocks(Scaled(0.5), Scaled(0.5), Scaled(0.5))
+    found = goldsmith.parity(reference, Blocks(Scaled(0.5), Scaled(0, told=True), Scaled(0.75)), torch.randn(3, 6))
+    assert found.first_divergence == "blocks.1"
+    assert found.report.first_how == "inferred"
+    headline, *_ = str(found).splitlines()
+    assert "blocks.1 (Scaled) is inferred to be the first to go wrong" in headline
+    assert [item.name for item in found.modules if item.role == "source"] == ["blocks.1", "blocks.2"]
+
+
+def test_what_was_seen_first_is_said_to_be_seen() -> None:
+    reference = Blocks(Scaled(0.5), Scaled(0.5), Scaled(0.5))
+    found = goldsmith.parity(reference, Blocks(Scaled(0.5), Scaled(0.75), Scaled(0, told=True)), torch.randn(3, 6))
+    assert (found.first_divergence, found.report.first_how) == ("blocks.1", "seen")
+    assert "blocks.1 (Scaled) is the first to go wrong" in str(found).splitlines()[0]
