@@ -45,8 +45,8 @@ class TracePair:
     is then run alone, twice.
 
     `names` maps gold's modules to theirs and `weights` returns gold's weights, both by model. Two tensors are the same
-    up to `close`, or up to the `noise` of a call where that was measured. `only_weights_tell` says that a module without
-    weights cannot be said to be skipped, because a function may stand for it."""
+    up to `close`, or up to the `noise` of a call where that was measured. With `only_weights_tell`, a module without
+    weights is never said to be skipped: a function may stand for it."""
 
     case: str
     gold: list[Call]
