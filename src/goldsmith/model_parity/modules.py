@@ -14,6 +14,7 @@ from goldsmith.check.verdicts import AGREES, DIFFERS, ModuleVerdict
 from goldsmith.model_parity.aligned_calls import align_calls, align_outputs, same_but_for_ones, without_strangers
 from goldsmith.model_parity.module_pairs import adapter_lines, merged_modules, pair_modules
 from goldsmith.model_parity.result import HOLDS, MERGED, SOURCE, UNKNOWN, UNPAIRED, VICTIM, ModuleParity, Role
+from goldsmith.model_parity.row_orders import NOT_COMPARABLE, RowOrders
 from goldsmith.process.messages import Failure
 from goldsmith.process.sides import AloneAsk, Described, Loaded, Ran, RunAsk, Side
 
@@ -53,6 +54,12 @@ class ModuleJudge:
     as_made: dict[int, Call] = field(default_factory=dict)
     as_called: dict[int, Call] = field(default_factory=dict)
     """The reference's and the candidate's calls by position, before they were aligned."""
+    orders: RowOrders = field(default_factory=RowOrders)
+    incomparable: set[int] = field(default_factory=set)
+    """Positions of the reference's calls that cannot be compared, because of an order of rows."""
+
+    def __post_init__(self) -> None:
+        self.orders = RowOrders.of(self.loaded.rows, self.described[0])
 
     def pair(self, mine: Ran, theirs: Ran) -> TracePair:
         """Pair the calls of two traces."""
@@ -63,6 +70,8 @@ class ModuleJudge:
         names = without_strangers(one, two, names)
         self.as_made = {call.position: call for call in one}
         self.as_called = {call.position: call for call in two}
+        mine_of = {other: name for name, other in names.items()}
+        two = [self.orders.to_reference(mine_of.get(call.module, ""), call) for call in two]
         one, two = align_calls(one, two, names)
         pair = TracePair("", one, two, {MODEL: names}, close=self.close, noise=self.noise)
         unused = set(theirs.facts.unused)
@@ -70,7 +79,17 @@ class ModuleJudge:
         pair.only_weights_tell = True
         pair.weights = lambda: {MODEL: tuple(self.described[0].weights)}
         pair.pair()
+        self._set_aside(pair)
         return pair
+
+    def _set_aside(self, pair: TracePair) -> None:
+        """Leave out calls whose numbers are in another order, and are not the same."""
+        for call in pair.gold:
+            same = pair.off.get(call.position, float("inf")) <= pair.limit(call)
+            if call.position in pair.partners and not same and not self.orders.is_comparable(call.module):
+                self.incomparable.add(call.position)
+                for known in (pair.partners, pair.given, pair.off):
+                    known.pop(call.position, None)
 
     def judge(self, pair: TracePair) -> JudgedModules:
         """Judge every call in place or, where its inputs were wrong already, alone."""
@@ -82,7 +101,10 @@ class ModuleJudge:
         calls = [
             call
             for call in by_execution(pair.gold)
-            if call.form is not None and call.position in pair.partners and self._return_alike(pair, call)
+            if call.form is not None
+            and call.position in pair.partners
+            and call.module not in self.orders.outputs
+            and self._return_alike(pair, call)
         ]
         mine = self._gradients(self.reference, self.ask, [(call, call) for call in calls])
         theirs = self._gradients(self.candidate, self.their_ask, [(call, self._partner(pair, call)) for call in calls])
@@ -117,13 +139,14 @@ class ModuleJudge:
         asks: list[AloneAsk] = []
         tensors: dict[str, Any] = {}
         for call in calls.values():
-            ask, given = _request(call, self._partner(pair, call), pair.names[MODEL][call.module])
+            ordered = dataclasses.replace(call, inputs=self.orders.to_candidate(call.module, call.inputs))
+            ask, given = _request(ordered, self._partner(pair, call), pair.names[MODEL][call.module])
             asks.append(ask)
             tensors |= given
         if not asks:
             return {}
         found, arrays = self.candidate.run_alone(self.their_ask, asks, tensors)
-        return {("", item.number): _answer(item, calls[item.number], arrays) for item in found}
+        return {("", item.number): _answer(item, calls[item.number], arrays, self.orders) for item in found}
 
     def _partner(self, pair: TracePair, call: Call) -> Call:
         """Return the candidate's call that corresponds, with its own shapes."""
@@ -162,6 +185,7 @@ class ModuleJudge:
             verdict = judged.get(call.module)
             answer = alone.runs.get(("", call.position))
             partner = pair.partners.get(call.position)
+            apart = call.position in self.incomparable
             rows[call.module] = ModuleParity(
                 name=call.module,
                 kind=call.kind,
@@ -169,10 +193,10 @@ class ModuleJudge:
                 their_kind=partner.kind if partner else self.described[1].modules.get(names.get(call.module, "?"), ""),
                 role=MERGED
                 if call.module in merged
-                else _role(call, verdict, blamed, holders, paired=partner is not None),
+                else _role(call, verdict, blamed, holders, paired=partner is not None or apart),
                 relative=pair.off.get(call.position),
                 relative_alone=off_by(answer.calls[0], call) if answer and answer.calls else None,
-                why=verdict.why if verdict else "",
+                why=verdict.why if verdict else NOT_COMPARABLE if apart else "",
             )
         unpaired = [name for name, row in rows.items() if row.role == UNPAIRED]
         free = {call.module: call.kind for call in pair.theirs if call.module not in names.values()}
@@ -230,11 +254,11 @@ def _nearest(theirs: Sequence[Any], mine: Sequence[Any]) -> list[Any]:
     return found
 
 
-def _answer(item: Any, call: Call, arrays: Mapping[str, Any]) -> Answer:
+def _answer(item: Any, call: Call, arrays: Mapping[str, Any], orders: RowOrders) -> Answer:
     if item.failure is not None:
         return Answer(failure=item.failure)
     outputs = tuple(_numbers(arrays[f"{item.number}.{index}"]) for index in range(item.outputs))
-    outputs = align_outputs(outputs, call.outputs)
+    outputs = align_outputs(orders.outputs_to_reference(call.module, outputs), call.outputs)
     return Answer((dataclasses.replace(call, outputs=outputs, after=call.after, returned=None),))
 
 

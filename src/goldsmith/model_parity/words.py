@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections import Counter
 
 from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, DIFFERS
-from goldsmith.model_parity.result import INFERRED, MERGED, SOURCE, UNKNOWN, UNPAIRED, VICTIM, ModuleParity, ParityReport
+from goldsmith.model_parity.result import (
+    INFERRED,
+    MERGED,
+    SOURCE,
+    UNKNOWN,
+    UNPAIRED,
+    VICTIM,
+    ModuleParity,
+    ParityReport,
+)
 
 REFERENCE = "the reference"
 _SHOWN = 6

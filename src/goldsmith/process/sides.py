@@ -48,7 +48,8 @@ class LoadAsk(msgspec.Struct, frozen=True, kw_only=True):
 class Loaded(msgspec.Struct, frozen=True, kw_only=True):
     """Which weights correspond, the reference's first. `unplaced` have no place, `free` are the candidate's that are
     left, `reasons` come from rules; `layouts` are other arrangements of rows that could be tried; `renamed` are pairs
-    of patterns from the adapter, which may name modules, too."""
+    of patterns from the adapter, which may name modules, too. `rows` are weights of the reference's whose rows are in
+    another order in the candidate: for each row there, which of the reference's it is."""
 
     placed: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = ()
     notes: tuple[str, ...] = ()
@@ -59,6 +60,7 @@ class Loaded(msgspec.Struct, frozen=True, kw_only=True):
     unplaced: dict[str, tuple[int, ...]] = {}
     free: dict[str, tuple[int, ...]] = {}
     reasons: tuple[str, ...] = ()
+    rows: dict[str, tuple[int, ...]] = {}
 
 
 class RunAsk(msgspec.Struct, frozen=True, kw_only=True):

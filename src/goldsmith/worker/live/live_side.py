@@ -46,6 +46,7 @@ from goldsmith.worker.live.model_facts import (
     generator_of,
     kinds_of,
     last_place_noise,
+    row_orders,
     settings_of,
     state_of,
 )
@@ -154,6 +155,7 @@ class LiveSide:
             excused=tuple(name for name in weights if self._adapter.excuses(name)),
             layouts=tuple(self._adapter.layouts_of(weights)),
             renamed=tuple((rule.gold[0].name, rule.theirs[0].name) for rule in self._adapter.rules if rule.parts == 1),
+            rows=row_orders(loaded.placed, weights),
         )
 
     # --- runs -------------------------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from goldsmith.gold.arrays import dtype_name, is_tensor
@@ -10,6 +10,7 @@ from goldsmith.gold.call_forms import tensors_in
 from goldsmith.process.sides import LINEAR, OTHER, TABLE
 from goldsmith.weights.models import is_module
 from goldsmith.weights.object_weights import slots_beside
+from goldsmith.weights.transplant import Placed
 from goldsmith.worker.live.returned_values import InputSet
 
 _HEADS = ("num_heads", "n_heads", "n_head", "heads", "nhead", "num_attention_heads")
@@ -68,6 +69,20 @@ def arrays_in(given: InputSet) -> dict[str, Any]:
     for name, value in given.named().items():
         arrays = tensors_in([value])
         found |= {name if len(arrays) == 1 else f"{name}.{number}": item for number, item in enumerate(arrays)}
+    return found
+
+
+def row_orders(placed: Sequence[Placed], weights: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
+    """Return, for weights of the reference's whose rows are in another order here, which of its rows each row is."""
+    import torch
+
+    found: dict[str, tuple[int, ...]] = {}
+    for item in placed:
+        if item.sizes and len(item.gold) == len(item.theirs) == 1:
+            count = len(weights[item.gold[0]])
+            order = [int(number) for number in item.carry([torch.arange(count)])[0]]
+            if order != list(range(count)):
+                found[item.gold[0]] = tuple(order)
     return found
 
 
