@@ -24,12 +24,14 @@ from goldsmith.model_parity.both_sides import (
     farthest_output,
     is_all_nan,
     is_inexact,
+    renamed,
 )
 from goldsmith.model_parity.carry_weights import CannotCarry, carry_weights
 from goldsmith.model_parity.modules import JudgedModules, ModuleJudge
 from goldsmith.model_parity.noise import FINEST, Limits, Measured
 from goldsmith.model_parity.output_pairs import CannotPairOutputs
 from goldsmith.model_parity.result import INFERRED, SEEN, CarriedWeights, ParityReport
+from goldsmith.model_parity.words import arrangement
 from goldsmith.process.sides import FLOAT64, GRADIENTS, INPUT_GRADIENTS, OUTPUT, Loaded, RunAsk, Side
 
 ORGANISED_DIFFERENTLY = 1e-9
@@ -161,13 +163,25 @@ class _Judging:
             steps = f"{self.both.ask.steps} step{'s' if self.both.ask.steps > 1 else ''}"
             told(f"taking {steps}")
             cases.append(self._step_case(f"{prefix}{steps}", base, told))
-        told("looking at modules")
-        cases = self._look_at_modules(ask, runs, measured, cases)
         mine, theirs = (item.facts.drew for item in runs.wide or (runs.mine, runs.theirs))
-        if (mine or theirs) and gravest(case.outcome for case in cases) != AGREES:
+        chance = bool(theirs) and not mine and not self.both.ask.train and self._depends_on_chance(base, measured)
+        if chance and forward.outcome != AGREES:
+            reason = f"{theirs} draws random numbers in eval mode, and the reference draws none: is dropout left on?"
+            cases[0] = msgspec.structs.replace(forward, outcome=DIFFERS, kind="random", reason=reason)
+        told("looking at modules")
+        cases = self._look_at_modules(ask, runs, measured, cases, chance=chance)
+        in_doubt = bool(mine or theirs) and (bool(mine) or self.both.ask.train)
+        if in_doubt and gravest(case.outcome for case in cases) != AGREES:
             side = "reference" if mine else "candidate"
             raise CannotSay("random", _random_words(mine or theirs, side, self.both.ask.train))
         return cases
+
+    def _depends_on_chance(self, base: RunAsk, measured: Measured) -> bool:
+        """Say whether the candidate returns something else where it draws other random numbers."""
+        ask = self.both.their(base)
+        ran = [self.both.candidate.run(item) for item in (ask, msgspec.structs.replace(ask, reseeded=True))]
+        one, two = (renamed(item.values, self.both.pairs.paths) for item in ran)
+        return not self._compared(one, two, measured.own, lambda path: path in self.both.pairs.paths).agrees
 
     def _has_gradients(self, base: RunAsk) -> bool:
         """Return whether the reference has gradients to compare; if not, say why."""
@@ -281,7 +295,7 @@ class _Judging:
     # --- modules ----------------------------------------------------------------------------------------------------
 
     def _look_at_modules(
-        self, ask: RunAsk, runs: Runs, measured: Measured, cases: list[CaseVerdict]
+        self, ask: RunAsk, runs: Runs, measured: Measured, cases: list[CaseVerdict], *, chance: bool
     ) -> list[CaseVerdict]:
         mine, theirs = runs.wide or (runs.mine, runs.theirs)
         if mine.trace is None or theirs.trace is None or not all(item.is_module for item in self.both.described):
@@ -306,6 +320,8 @@ class _Judging:
         only_gradients = bool(differing) and cases[0].outcome == AGREES and "gradients" in cases[differing[0]].name
         if only_gradients and not any(not item.inferred for item in found.sources):
             found = judge.judge_gradients(pair)
+        if chance:
+            found = judge.blame_chance(pair, found)
         far = farthest_output(mine.values, theirs.values, self.both.pairs.paths)
         if not differing:
             cases = self._told_of_small_differences(cases, found, far, precise=runs.wide is not None)
@@ -364,6 +380,7 @@ class _Judging:
             cases=tuple(cases),
             modules=judged.modules,
             weights=self.carried,
+            condition=arrangement(self.loaded) if outcome == AGREES else "",
             adapter_lines=judged.lines,
             notes=tuple(dict.fromkeys(self.both.notes)),
         )

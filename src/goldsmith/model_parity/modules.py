@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from goldsmith.check.localisation import Alone, Answer, judge_calls, sources
 from goldsmith.check.module_traces import Call, as_numbers, by_execution, calls_in, distance
 from goldsmith.check.trace_pairs import TracePair, arguments, off_by
@@ -55,6 +57,7 @@ class ModuleJudge:
     as_called: dict[int, Call] = field(default_factory=dict)
     """The reference's and the candidate's calls by position, before they were aligned."""
     orders: RowOrders = field(default_factory=RowOrders)
+    alone: Alone = field(default_factory=Alone)
     incomparable: set[int] = field(default_factory=set)
     """Positions of the reference's calls that cannot be compared, because of an order of rows."""
 
@@ -93,8 +96,8 @@ class ModuleJudge:
 
     def judge(self, pair: TracePair) -> JudgedModules:
         """Judge every call in place or, where its inputs were wrong already, alone."""
-        alone = Alone(self._run_alone(pair))
-        return self._result(pair, judge_calls(pair, alone), alone)
+        self.alone = Alone(self._run_alone(pair))
+        return self._result(pair, judge_calls(pair, self.alone), self.alone)
 
     def judge_gradients(self, pair: TracePair) -> JudgedModules:
         """Find the first module that passes back other gradients, where all outputs are right."""
@@ -130,6 +133,37 @@ class ModuleJudge:
                 others = [item for item in verdicts if item.name != call.module]
                 return self._result(pair, [source, *others], Alone())
         return self._result(pair, verdicts, Alone())
+
+    def blame_chance(self, pair: TracePair, found: JudgedModules) -> JudgedModules:
+        """Blame the first of the candidate's modules that draws random numbers; those that hold it, or draw later, are
+        not to blame for what they return then."""
+        drew = {call.module: call for call in by_execution(list(self.as_called.values())) if call.drew}
+        first = next(iter(drew.values()), None)
+        if first is None:
+            return found
+        mine_of = {other: name for name, other in pair.names[MODEL].items()}
+        around = first.module
+        while around not in mine_of:
+            around = around.rpartition(".")[0]
+        source = ModuleVerdict(
+            case="",
+            model=MODEL,
+            name=mine_of[around],
+            kind=next(call.kind for call in pair.gold if call.module == mine_of[around]),
+            outcome=DIFFERS,
+            source=True,
+            theirs=first.module,
+            their_kind=first.kind,
+            why="it draws random numbers in eval mode",
+        )
+        others = [
+            msgspec.structs.replace(item, source=False) if item.theirs in drew else item
+            for item in found.verdicts
+            if item.name != source.name
+        ]
+        order = [call.module for call in by_execution(pair.gold)]
+        verdicts = sorted([*others, source], key=lambda item: order.index(item.name))
+        return self._result(pair, verdicts, self.alone)
 
     # --- calls made alone -------------------------------------------------------------------------------------------
 

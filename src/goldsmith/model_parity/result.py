@@ -88,6 +88,8 @@ class ParityReport(msgspec.Struct, frozen=True, kw_only=True):
     """The reference's modules, in the order in which they ended."""
     weights: CarriedWeights = CarriedWeights()
     """Where the reference's weights went."""
+    condition: str = ""
+    """How weights must be stored for the two to agree, where they agree only so: is that how they are stored?"""
     adapter_lines: tuple[str, ...] = ()
     """Lines of an adapter that would pair what has no partner."""
     failure: Failure | None = None

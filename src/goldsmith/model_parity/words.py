@@ -15,6 +15,9 @@ from goldsmith.model_parity.result import (
     ModuleParity,
     ParityReport,
 )
+from goldsmith.model_parity.weight_guesses import starred
+from goldsmith.process.sides import Loaded
+from goldsmith.weights.rules import ALTERNATING, BY_PIXEL
 
 REFERENCE = "the reference"
 _SHOWN = 6
@@ -27,12 +30,23 @@ def headline(report: ParityReport) -> str:
         return f"could not be compared with {report.reference}: {report.reason}"
     names = _cases(report)
     if report.outcome == AGREES:
-        return f"agrees with {report.reference} in {names}"
+        condition = f", if {report.condition}" if report.condition else ""
+        return f"agrees with {report.reference} in {names}{condition}"
     if report.outcome == DIFFERS:
         wrong = [case.name for case in report.cases if case.outcome == DIFFERS]
         where = ", ".join(wrong[:3]) + (f" and {len(wrong) - 3} more" if len(wrong) > 3 else "")
         return f"differs from {report.reference} in {where}{_where_it_begins(report)}"
     return f"could not be compared with {report.reference} in all: {report.reason}"
+
+
+def arrangement(loaded: Loaded) -> str:
+    """Say how weights must be stored for the two to agree; empty if they are stored as usual."""
+    if not loaded.arranged:
+        return ""
+    names = list(dict.fromkeys(map(starred, loaded.arranged)))
+    verb = "is stored" if len(loaded.arranged) == 1 else "are stored"
+    how = {"": "the other way round", ALTERNATING: "head by head", BY_PIXEL: "pixel by pixel"}
+    return f"{_some(names)} {verb} {how.get(loaded.layout, f'as the layout {loaded.layout!r} says')}"
 
 
 def _where_it_begins(report: ParityReport) -> str:

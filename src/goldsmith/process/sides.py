@@ -49,7 +49,9 @@ class Loaded(msgspec.Struct, frozen=True, kw_only=True):
     """Which weights correspond, the reference's first. `unplaced` have no place, `free` are the candidate's that are
     left, `reasons` come from rules; `layouts` are other arrangements of rows that could be tried; `renamed` are pairs
     of patterns from the adapter, which may name modules, too. `rows` are weights of the reference's whose rows are in
-    another order in the candidate: for each row there, which of the reference's it is."""
+    another order in the candidate: for each row there, which of the reference's it is. `arranged` are weights of the
+    candidate's that are taken to be stored otherwise than usual, and nothing but the result says so: in the `layout`,
+    or the other way round."""
 
     placed: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = ()
     notes: tuple[str, ...] = ()
@@ -61,6 +63,8 @@ class Loaded(msgspec.Struct, frozen=True, kw_only=True):
     free: dict[str, tuple[int, ...]] = {}
     reasons: tuple[str, ...] = ()
     rows: dict[str, tuple[int, ...]] = {}
+    layout: str = ""
+    arranged: tuple[str, ...] = ()
 
 
 class RunAsk(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,7 +72,8 @@ class RunAsk(msgspec.Struct, frozen=True, kw_only=True):
 
     `precision` is `own`, `float64` or a dtype; `inputs_as` a dtype for floating inputs. `outputs` are the values, in
     order, that the gradients are taken of. `noise` seeds disturbed rounding; `constants` are then disturbed, too, in
-    the last place of float32: buffers and other tensors that the model has computed once.
+    the last place of float32: buffers and other tensors that the model has computed once. `reseeded` runs draw other
+    random numbers than all others do.
     """
 
     inputs: int = 0
@@ -80,6 +85,7 @@ class RunAsk(msgspec.Struct, frozen=True, kw_only=True):
     train: bool = False
     noise: int | None = None
     constants: bool = False
+    reseeded: bool = False
     traced: bool = False
 
 

@@ -23,14 +23,6 @@ def x() -> Any:
     return torch.randn(2, 5, 24)
 
 
-@pytest.fixture(autouse=True)
-def _one_thread() -> Any:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 class Net(nn.Module):
     def __init__(self, width: int = 6, drop: float = 0.0) -> None:
         super().__init__()

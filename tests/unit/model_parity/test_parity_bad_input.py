@@ -220,4 +220,7 @@ def test_numbers_of_numpy_are_compared_and_random_functions_are_told() -> None:
     def draw(given: Any) -> Any:
         return given + np.random.rand(4)
 
-    assert "draw() of the candidate draws random numbers" in reason(goldsmith.parity(np.sort, draw, (given,)))
+    assert "draw() of the reference draws random numbers" in reason(goldsmith.parity(draw, np.sort, (given,)))
+    found = goldsmith.parity(np.sort, draw, (given,))
+    assert (found.outcome, found.report.kind) == ("differs", "random")
+    assert "draw() draws random numbers in eval mode, and the reference draws none" in found.report.reason

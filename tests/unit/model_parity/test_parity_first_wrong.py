@@ -14,14 +14,6 @@ import goldsmith
 pytestmark = pytest.mark.torch
 
 
-@pytest.fixture(autouse=True)
-def _one_thread() -> Any:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 # --- never called -----------------------------------------------------------------------------------------------------
 
 

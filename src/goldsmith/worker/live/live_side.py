@@ -35,6 +35,7 @@ from goldsmith.weights.models import is_module
 from goldsmith.weights.object_weights import slots_beside
 from goldsmith.weights.rules import Adapter
 from goldsmith.weights.transplant import CannotPlace
+from goldsmith.worker.live.arrangements import arranged_weights
 from goldsmith.worker.live.guessed_places import load_notes, with_guesses
 from goldsmith.worker.live.model_facts import (
     DTYPES,
@@ -156,6 +157,8 @@ class LiveSide:
             layouts=tuple(self._adapter.layouts_of(weights)),
             renamed=tuple((rule.gold[0].name, rule.theirs[0].name) for rule in self._adapter.rules if rule.parts == 1),
             rows=row_orders(loaded.placed, weights),
+            layout=ask.layout,
+            arranged=tuple(arranged_weights(loaded.placed, weights, ask, self._adapter)),
         )
 
     # --- runs -------------------------------------------------------------------------------------------------------
@@ -188,10 +191,14 @@ class LiveSide:
         )
 
     def _what_drew(self, tracer: Tracer) -> str:
-        """Name the innermost module that drew random numbers, where a trace shows it."""
+        """Name the first module that drew random numbers, the innermost, where a trace shows it."""
         if self._working is None:
             return f"{getattr(self._target, '__name__', type(self._target).__name__)}()"
-        drew = next((entry for entry in tracer.index[::-1] if entry.get("drew")), None)
+        drew = None
+        for entry in (entry for entry in tracer.index if entry.get("drew")):
+            if drew is not None and entry["depth"] <= drew["depth"]:
+                break
+            drew = entry
         name = (drew["module"] if drew else "") or "the model"
         return f"{name} ({drew['class'] if drew else type(self._working.module).__name__})"
 
@@ -311,7 +318,7 @@ class LiveSide:
         """Seed, exchange the weights and switch torch's modes, as requested."""
         torch = sys.modules.get("torch")
         with contextlib.ExitStack() as stack:
-            stack.enter_context(random_state_kept(self._seed))
+            stack.enter_context(random_state_kept(self._seed + ask.reseeded))
             purity = Float64Watch()
             wanted = ask.precision if ask.precision != OWN else self._dtype
             if self._working is not None:

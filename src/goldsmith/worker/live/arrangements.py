@@ -1,0 +1,27 @@
+"""Which of a candidate's weights were stored in another arrangement than is assumed by default, to see whether the two
+agree so."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from goldsmith.process.sides import LoadAsk
+from goldsmith.weights.rules import BLOCKS, BUILT_IN, Adapter
+from goldsmith.weights.transplant import Placed
+
+
+def arranged_weights(placed: Sequence[Placed], weights: Mapping[str, Any], ask: LoadAsk, adapter: Adapter) -> list[str]:
+    """Name the candidate's weights that could have been stored as usual, by their shapes, and were not."""
+    if ask.layout in BUILT_IN:
+        return [name for item in placed if _is_unusual(item) for name in item.theirs]
+    if ask.layout:
+        rules = adapter.layouts.get(ask.layout, ())
+        return [name for item in placed if item.rule in rules for name in item.theirs]
+    turned = [item for item in placed if set(item.theirs) & set(ask.turned)]
+    square = all(len(set(weights[name].shape)) == 1 for item in turned for name in item.gold)
+    return [name for item in turned for name in item.theirs] if square else []
+
+
+def _is_unusual(item: Placed) -> bool:
+    return bool(item.rule.axes) or any(held.order != BLOCKS for held in (*item.mine, *item.other))
