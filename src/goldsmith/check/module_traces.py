@@ -262,7 +262,7 @@ def distance(actual: Any, gold: Any) -> float:
     if not np.array_equal(finite, np.isfinite(one)) or not np.array_equal(one[~finite], two[~finite], equal_nan=True):
         return np.inf
     with np.errstate(over="ignore"):
-        return relative_size((one - two)[finite], two[finite])
+        return relative_size(one[finite] - two[finite], two[finite])
 
 
 def _is_same_shape(one: Sequence[int], two: Sequence[int]) -> bool:
