@@ -1,12 +1,19 @@
-"""Align the tensors of two models' calls: one may return what the other does not, or have one more axis of size one."""
+"""Align the tensors of two models' calls: one may return what the other does not, have one more axis of size one, or
+have its axes in another order."""
 
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping, Sequence
+from itertools import accumulate, permutations
+from operator import mul
 from typing import Any
 
-from goldsmith.check.module_traces import Call
+from goldsmith.check.module_traces import Call, distance
+
+_MOST_ORDERS = 24
+"""Orders of axes that are tried: those of four axes of the same size."""
 
 
 def align_calls(
@@ -15,7 +22,7 @@ def align_calls(
     """Return both models' calls so that those of modules paired by `names` can be compared.
 
     Of the reference's outputs, those stay that the candidate returns, if it returns any of them: attention may also
-    return its scores. The candidate's tensors get the reference's axes of size one.
+    return its scores. The candidate's tensors get the reference's axes.
     """
     left: dict[str, list[int]] = {}
     for number, call in enumerate(theirs):
@@ -48,15 +55,36 @@ def without_strangers(mine: Sequence[Call], theirs: Sequence[Call], names: Mappi
     return {name: other for name, other in names.items() if name in known or name not in called}
 
 
+def share_outputs(mine: Call, theirs: Call) -> bool:
+    """Say whether two calls return any tensors that correspond."""
+    return bool(_correspondence(mine.outputs, theirs.outputs))
+
+
 def align_outputs(theirs: Sequence[Any], mine: Sequence[Any]) -> tuple[Any, ...]:
     """Return the candidate's tensors with the axes of the reference's that they correspond to."""
     found = _correspondence(mine, theirs)
-    return tuple(_shaped(item, mine[found[number]]) if number in found else item for number, item in enumerate(theirs))
+    return tuple(
+        as_shaped(item, mine[found[number]]) if number in found else item for number, item in enumerate(theirs)
+    )
 
 
-def same_but_for_ones(one: Any, two: Any) -> bool:
-    """Say whether two tensors have the same shape, axes of size one aside."""
-    return bool(_without_ones(one) == _without_ones(two))
+def correspond(one: Any, two: Any) -> bool:
+    """Say whether two tensors can hold the same numbers: with other axes of size one, with axes in another order, or
+    with neighbouring axes as one."""
+    return _same_but_for_ones(one, two) or _same_but_for_axes(one, two)
+
+
+def as_shaped(item: Any, like: Any) -> Any:
+    """Return a tensor with the axes of one that it corresponds to; of several orders of axes that have the shape, the
+    one in which it is nearest."""
+    if not hasattr(item, "transpose") or item.shape == like.shape:
+        return item
+    if _same_but_for_ones(item, like) or sorted(_without_ones(item)) != sorted(_without_ones(like)):
+        return item.reshape(like.shape)
+    flat, wanted = item.reshape(_without_ones(item)), _without_ones(like)
+    orders = [order for order in permutations(range(flat.ndim)) if tuple(flat.shape[axis] for axis in order) == wanted]
+    found = [flat.transpose(order).reshape(like.shape) for order in orders[:_MOST_ORDERS]]
+    return found[0] if len(found) == 1 else min(found, key=lambda other: distance(other, like))
 
 
 def _align(mine: Call, theirs: Call) -> tuple[Call, Call]:
@@ -70,18 +98,30 @@ def _align(mine: Call, theirs: Call) -> tuple[Call, Call]:
 
 
 def _correspondence(mine: Sequence[Any], theirs: Sequence[Any]) -> dict[int, int]:
-    """Map places of their tensors to those of mine, in order, where shapes are the same but for axes of size one."""
+    """Map places of their tensors to those of mine, in order, where both can hold the same numbers."""
     found: dict[int, int] = {}
-    for number, item in enumerate(theirs):
-        free = [place for place, other in enumerate(mine) if place not in found.values()]
-        same = [place for place in free if same_but_for_ones(mine[place], item)]
-        if same:
-            found[number] = same[0]
+    for alike in (_same_but_for_ones, _same_but_for_axes):
+        for number, item in enumerate(theirs):
+            free = [place for place, other in enumerate(mine) if place not in found.values()]
+            same = [place for place in free if number not in found and alike(mine[place], item)]
+            if same:
+                found[number] = same[0]
     return found
 
 
-def _shaped(item: Any, like: Any) -> Any:
-    return item.reshape(like.shape) if hasattr(item, "reshape") and item.shape != like.shape else item
+def _same_but_for_ones(one: Any, two: Any) -> bool:
+    return bool(_without_ones(one) == _without_ones(two))
+
+
+def _same_but_for_axes(one: Any, two: Any) -> bool:
+    """Say whether two shapes are the same in another order, or with neighbouring axes as one."""
+    mine, other = _without_ones(one), _without_ones(two)
+    if not isinstance(mine, tuple) or not isinstance(other, tuple) or not mine or not other:
+        return False
+    ends = [set(accumulate(sizes, mul)) for sizes in (mine, other)]
+    return sorted(mine) == sorted(other) or (
+        math.prod(mine) == math.prod(other) and (ends[0] <= ends[1] or ends[1] <= ends[0])
+    )
 
 
 def _without_ones(item: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -30,7 +31,7 @@ from goldsmith.model_parity.carry_weights import CannotCarry, carry_weights
 from goldsmith.model_parity.modules import JudgedModules, ModuleJudge
 from goldsmith.model_parity.noise import FINEST, Limits, Measured
 from goldsmith.model_parity.output_pairs import CannotPairOutputs
-from goldsmith.model_parity.result import INFERRED, SEEN, CarriedWeights, ParityReport
+from goldsmith.model_parity.result import CarriedWeights, ParityReport
 from goldsmith.model_parity.words import arrangement
 from goldsmith.process.sides import FLOAT64, GRADIENTS, INPUT_GRADIENTS, OUTPUT, Loaded, RunAsk, Side
 
@@ -322,6 +323,9 @@ class _Judging:
             found = judge.judge_gradients(pair)
         if chance:
             found = judge.blame_chance(pair, found)
+        if differing and not found.sources and runs.wide:
+            judge = dataclasses.replace(judge, close=ORGANISED_DIFFERENTLY)
+            found = judge.judge(judge.pair(mine, theirs))
         far = farthest_output(mine.values, theirs.values, self.both.pairs.paths)
         if not differing:
             cases = self._told_of_small_differences(cases, found, far, precise=runs.wide is not None)
@@ -376,7 +380,7 @@ class _Judging:
             first_divergence=first.label if first else "",
             first_name=first.their_label if first else "",
             first_kind=(first.their_kind or first.kind) if first else "",
-            first_how="" if first is None else INFERRED if first.inferred else SEEN,
+            first_how="" if first is None else judged.how(first),
             cases=tuple(cases),
             modules=judged.modules,
             weights=self.carried,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from goldsmith.check.module_names import Pairs, module_names
 from goldsmith.check.module_traces import Call, farthest
+from goldsmith.model_parity.aligned_calls import align_outputs, correspond
 from goldsmith.model_parity.weight_guesses import starred
 from goldsmith.weights.rules import fill, match
 
@@ -19,7 +20,7 @@ def pair_modules(
     close: float,
 ) -> dict[str, str]:
     """Map the reference's modules to those of the candidate's that are `there`, by name and class. Those that have no
-    weights, and another name, are paired inside of modules that are paired."""
+    weights, and another name, are paired inside of the innermost modules around them that are paired."""
     found = _by_adapter(mine, there, renamed)
     found = module_names(placed, [call.module for call in mine], list(there)) | found
     weighty = {name for one, two in placed for weight in (*one, *two) for name in _around(weight)}
@@ -28,17 +29,16 @@ def pair_modules(
     for call in sorted(calls.values(), key=lambda call: call.module.count(".")):
         if call.module in found or call.module in weighty:
             continue
-        above = call.module.rpartition(".")[0]
-        if above not in found:
-            continue
+        above = _closest(call.module, found)
         used = set(found.values())
-        free = [name for name in outputs if name not in used and name.rpartition(".")[0] == found[above]]
+        free = [name for name in outputs if name not in used and _closest(name, used) == found[above]]
         by_value = [name for name in free if call.tells and _returns_the_same(outputs[name], call, close)]
         by_class = [name for name in free if outputs[name].kind == call.kind]
         left = [
             item
-            for item in _siblings(mine, above)
+            for item in dict.fromkeys(call.module for call in mine if call.module)
             if item not in found and item not in weighty and (calls[item].tells or item == call.module)
+            if _closest(item, found) == above
         ]
         if len(by_value) == 1:
             found[call.module] = by_value[0]
@@ -79,10 +79,13 @@ def _last_calls(calls: Sequence[Call]) -> dict[str, Call]:
     return {call.module: call for call in calls if not call.function}
 
 
-def _siblings(calls: Sequence[Call], above: str) -> Iterator[str]:
-    """Yield the names of the modules right inside `above`, in the order in which they are first called."""
-    names = dict.fromkeys(call.module for call in calls if call.module)
-    return (name for name in names if name.rpartition(".")[0] == above)
+def _closest(name: str, known: Collection[str]) -> str:
+    """Return the innermost of the `known` modules that holds a module; the model itself if none does."""
+    while name:
+        name = name.rpartition(".")[0]
+        if name in known:
+            return name
+    return ""
 
 
 def _kind(calls: Sequence[Call], name: str) -> str:
@@ -90,16 +93,14 @@ def _kind(calls: Sequence[Call], name: str) -> str:
 
 
 def _returns_the_same(theirs: Call, mine: Call, close: float) -> bool:
-    return bool(mine.outputs) and bool(theirs.outputs) and farthest(theirs.outputs, mine.outputs) <= close
+    outputs = align_outputs(theirs.outputs, mine.outputs)
+    return bool(mine.outputs) and bool(theirs.outputs) and farthest(outputs, mine.outputs) <= close
 
 
 def _same_form(theirs: Call, mine: Call) -> bool:
-    """Return whether both take and return tensors of the same shapes."""
-
-    def shapes(call: Call) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
-        return [item.shape for item in call.inputs], [item.shape for item in call.outputs]
-
-    return shapes(theirs) == shapes(mine)
+    """Return whether both take and return as many tensors, of shapes that correspond."""
+    sides = ((theirs.inputs, mine.inputs), (theirs.outputs, mine.outputs))
+    return all(len(one) == len(two) and all(map(correspond, one, two)) for one, two in sides)
 
 
 def adapter_lines(unpaired: Sequence[str], free: Mapping[str, str], kinds: Mapping[str, str]) -> list[str]:

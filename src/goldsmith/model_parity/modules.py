@@ -13,9 +13,30 @@ from goldsmith.check.localisation import Alone, Answer, judge_calls, sources
 from goldsmith.check.module_traces import Call, as_numbers, by_execution, calls_in, distance
 from goldsmith.check.trace_pairs import TracePair, arguments, off_by
 from goldsmith.check.verdicts import AGREES, DIFFERS, ModuleVerdict
-from goldsmith.model_parity.aligned_calls import align_calls, align_outputs, same_but_for_ones, without_strangers
+from goldsmith.model_parity.aligned_calls import (
+    align_calls,
+    align_outputs,
+    as_shaped,
+    correspond,
+    share_outputs,
+    without_strangers,
+)
+from goldsmith.model_parity.begins_inside import begin_inside
 from goldsmith.model_parity.module_pairs import adapter_lines, merged_modules, pair_modules
-from goldsmith.model_parity.result import HOLDS, MERGED, SOURCE, UNKNOWN, UNPAIRED, VICTIM, ModuleParity, Role
+from goldsmith.model_parity.result import (
+    HOLDS,
+    INFERRED,
+    INSIDE,
+    MERGED,
+    SEEN,
+    SOURCE,
+    UNKNOWN,
+    UNPAIRED,
+    VICTIM,
+    How,
+    ModuleParity,
+    Role,
+)
 from goldsmith.model_parity.row_orders import NOT_COMPARABLE, RowOrders
 from goldsmith.process.messages import Failure
 from goldsmith.process.sides import AloneAsk, Described, Loaded, Ran, RunAsk, Side
@@ -35,10 +56,16 @@ class JudgedModules:
     modules: tuple[ModuleParity, ...] = ()
     verdicts: tuple[ModuleVerdict, ...] = ()
     lines: tuple[str, ...] = ()
+    inside: set[str] = field(default_factory=set)
+    """Sources of which only that is known that the difference begins inside them."""
 
     @property
     def sources(self) -> list[ModuleVerdict]:
         return list(sources(self.verdicts))
+
+    def how(self, source: ModuleVerdict) -> How:
+        """Say how it is known that a module is to blame."""
+        return INSIDE if source.name in self.inside else INFERRED if source.inferred else SEEN
 
 
 @dataclass
@@ -58,8 +85,10 @@ class ModuleJudge:
     """The reference's and the candidate's calls by position, before they were aligned."""
     orders: RowOrders = field(default_factory=RowOrders)
     alone: Alone = field(default_factory=Alone)
-    incomparable: set[int] = field(default_factory=set)
-    """Positions of the reference's calls that cannot be compared, because of an order of rows."""
+    given_own: dict[int, list[Any]] = field(default_factory=dict)
+    """By position of the reference's calls that were made alone, the candidate's own tensors that they were given."""
+    incomparable: dict[int, str] = field(default_factory=dict)
+    """The reference's calls, by position, that cannot be compared, and why."""
 
     def __post_init__(self) -> None:
         self.orders = RowOrders.of(self.loaded.rows, self.described[0])
@@ -86,18 +115,53 @@ class ModuleJudge:
         return pair
 
     def _set_aside(self, pair: TracePair) -> None:
-        """Leave out calls whose numbers are in another order, and are not the same."""
+        """Leave out calls that are not the same and cannot be compared: their numbers are in another order, or one
+        model's module ends where the other's does not."""
         for call in pair.gold:
-            same = pair.off.get(call.position, float("inf")) <= pair.limit(call)
-            if call.position in pair.partners and not same and not self.orders.is_comparable(call.module):
-                self.incomparable.add(call.position)
+            partner = pair.partners.get(call.position)
+            if partner is None or pair.off.get(call.position, float("inf")) <= pair.limit(call):
+                continue
+            why = "" if self.orders.is_comparable(call.module) else NOT_COMPARABLE
+            if call.module and call.outputs and partner.outputs and not share_outputs(call, partner):
+                shapes = (_shape_words(item.outputs[0]) for item in (call, partner))
+                why = "not comparable: it returns {} in the reference, {} here".format(*shapes)
+            if why:
+                self.incomparable[call.position] = why
                 for known in (pair.partners, pair.given, pair.off):
                     known.pop(call.position, None)
 
     def judge(self, pair: TracePair) -> JudgedModules:
         """Judge every call in place or, where its inputs were wrong already, alone."""
         self.alone = Alone(self._run_alone(pair))
-        return self._result(pair, judge_calls(pair, self.alone), self.alone)
+        verdicts, inside = begin_inside(
+            pair, judge_calls(pair, self.alone), self.incomparable, self.described[1].modules
+        )
+        found = self._result(pair, self._inferred(pair, verdicts), self.alone)
+        found.inside = inside
+        return found
+
+    def _inferred(self, pair: TracePair, verdicts: Sequence[ModuleVerdict]) -> list[ModuleVerdict]:
+        """Say of sources that were also given tensors of the candidate's own, for which the reference has none, that
+        these may be what is wrong; unless another module is right that is given them, too."""
+        right = {item.name for item in verdicts if item.outcome == AGREES}
+        proven = {
+            id(tensor)
+            for call in pair.gold
+            if call.module in right and call.position in pair.partners
+            for tensor in self._partner(pair, call).inputs
+        }
+        doubtful = {
+            call.module
+            for call in pair.gold
+            if any(id(tensor) not in proven for tensor in self.given_own.get(call.position, ()))
+        }
+        why = "it, or what gives it an input that the reference does not have"
+        return [
+            msgspec.structs.replace(item, inferred=True, shared=True, why=item.why or why)
+            if item.source and item.alone and item.name in doubtful
+            else item
+            for item in verdicts
+        ]
 
     def judge_gradients(self, pair: TracePair) -> JudgedModules:
         """Find the first module that passes back other gradients, where all outputs are right."""
@@ -174,7 +238,11 @@ class ModuleJudge:
         tensors: dict[str, Any] = {}
         for call in calls.values():
             ordered = dataclasses.replace(call, inputs=self.orders.to_candidate(call.module, call.inputs))
-            ask, given = _request(ordered, self._partner(pair, call), pair.names[MODEL][call.module])
+            partner = self._partner(pair, call)
+            ask, given = _request(ordered, partner, pair.names[MODEL][call.module])
+            self.given_own[call.position] = [
+                own for own in partner.inputs if any(item is own for item in given.values())
+            ]
             asks.append(ask)
             tensors |= given
         if not asks:
@@ -219,7 +287,7 @@ class ModuleJudge:
             verdict = judged.get(call.module)
             answer = alone.runs.get(("", call.position))
             partner = pair.partners.get(call.position)
-            apart = call.position in self.incomparable
+            apart = self.incomparable.get(call.position, "")
             rows[call.module] = ModuleParity(
                 name=call.module,
                 kind=call.kind,
@@ -227,10 +295,10 @@ class ModuleJudge:
                 their_kind=partner.kind if partner else self.described[1].modules.get(names.get(call.module, "?"), ""),
                 role=MERGED
                 if call.module in merged
-                else _role(call, verdict, blamed, holders, paired=partner is not None or apart),
+                else _role(call, verdict, blamed, holders, paired=partner is not None or bool(apart)),
                 relative=pair.off.get(call.position),
                 relative_alone=off_by(answer.calls[0], call) if answer and answer.calls else None,
-                why=verdict.why if verdict else NOT_COMPARABLE if apart else "",
+                why=verdict.why if verdict else apart,
             )
         unpaired = [name for name, row in rows.items() if row.role == UNPAIRED]
         free = {call.module: call.kind for call in pair.theirs if call.module not in names.values()}
@@ -273,18 +341,23 @@ def _request(call: Call, partner: Call, module: str, *, gradients: bool = False)
 
 
 def _nearest(theirs: Sequence[Any], mine: Sequence[Any]) -> list[Any]:
-    """Return, for each of their tensors, the reference's that corresponds, in their shape: the nearest of those of that
-    shape, but for axes of size one; their own where there is none."""
+    """Return, for each of their tensors, the reference's that corresponds, with their axes: the nearest of those that
+    do; their own where there is none."""
     rest = list(mine)
     found = []
     for tensor in theirs:
-        near = [item for item in rest if same_but_for_ones(item, tensor) and item.dtype.kind == tensor.dtype.kind]
+        near = [
+            (distance(tensor, shaped), number, shaped)
+            for number, item in enumerate(rest)
+            if item.dtype.kind == tensor.dtype.kind and correspond(item, tensor)
+            for shaped in [as_shaped(item, tensor)]
+        ]
         if not near:
             found.append(tensor)
             continue
-        best = min(near, key=lambda item: distance(tensor, item.reshape(tensor.shape)))
-        rest = [item for item in rest if item is not best]
-        found.append(best.reshape(tensor.shape))
+        _, number, best = min(near, key=lambda item: item[:2])
+        del rest[number]
+        found.append(best)
     return found
 
 
@@ -304,6 +377,10 @@ def _numbers(value: Any) -> Any:
 
 def _shape(value: Any) -> tuple[int, ...]:
     return tuple(getattr(value, "shape", ()))
+
+
+def _shape_words(value: Any) -> str:
+    return "×".join(map(str, _shape(value))) or "a number"
 
 
 def _far(theirs: Any, mine: Any) -> bool:

@@ -16,9 +16,10 @@ HOLDS: Role = "holds"
 MERGED: Role = "merged"
 UNPAIRED: Role = "unpaired"
 UNKNOWN: Role = "unknown"
-How = Literal["", "seen", "inferred"]
+How = Literal["", "seen", "inferred", "inside"]
 SEEN: How = "seen"
 INFERRED: How = "inferred"
+INSIDE: How = "inside"
 
 
 class ModuleParity(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,7 +82,8 @@ class ParityReport(msgspec.Struct, frozen=True, kw_only=True):
     first_kind: str = ""
     """Its class in the candidate."""
     first_how: How = ""
-    """How that is known: `seen` if its own output was, `inferred` if it may also be what calls it, or what it calls."""
+    """How that is known: `seen` if its own output was, `inferred` if it may also be what calls it, `inside` if it may
+    also be what it calls."""
     cases: tuple[CaseVerdict, ...] = ()
     """What was compared: the forward pass, gradients and optimiser steps, of each set of inputs."""
     modules: tuple[ModuleParity, ...] = ()

@@ -7,6 +7,7 @@ from collections import Counter
 from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, DIFFERS
 from goldsmith.model_parity.result import (
     INFERRED,
+    INSIDE,
     MERGED,
     SOURCE,
     UNKNOWN,
@@ -52,6 +53,8 @@ def arrangement(loaded: Loaded) -> str:
 def _where_it_begins(report: ParityReport) -> str:
     if not report.first_name:
         return ""
+    if report.first_how == INSIDE:
+        return f"; the difference begins inside {first_wrong(report).rstrip(',')}"
     is_first = "is inferred to be the first" if report.first_how == INFERRED else "is the first"
     return f"; {first_wrong(report)} {is_first} to go wrong"
 

@@ -223,7 +223,7 @@ PAIRS = (
         {
             "gelu of texts": "text_model.encoder.layers.1.mlp.activation_fn",
             "eps of texts": "text_model.encoder.layers.1.layer_norm1",
-            "mask": "text_model.encoder.layers.1.self_attn",
+            "mask": "text_model.encoder.layers.1",
             "gelu of images": "vision_model.encoder.layers.1.mlp.activation_fn",
             "patch order": "vision_model",
             "end of text": "CLIPModel",
@@ -264,3 +264,7 @@ PAIRS = (
         },
     ),
 )
+
+
+def port(name: str) -> Pair:
+    return next(pair for pair in PAIRS if pair.name == name)

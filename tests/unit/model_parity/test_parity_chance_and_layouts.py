@@ -10,10 +10,10 @@ import torch.nn.functional as F
 from torch import nn
 
 import goldsmith
-from support.ports.pairs import PAIRS
+from support.ports.pairs import port
 
 pytestmark = pytest.mark.torch
-GPT = next(pair for pair in PAIRS if pair.name == "gpt")
+GPT = port("gpt")
 WIDTH, HEADS = 24, 3
 
 

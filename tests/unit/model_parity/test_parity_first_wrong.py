@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from torch import nn
 
 import goldsmith
+from support.ports.pairs import port
 
 pytestmark = pytest.mark.torch
 
@@ -97,3 +98,48 @@ def test_what_was_seen_first_is_said_to_be_seen() -> None:
     found = goldsmith.parity(reference, Blocks(Scaled(0.5), Scaled(0.75), Scaled(0, told=True)), torch.randn(3, 6))
     assert (found.first_divergence, found.report.first_how) == ("blocks.1", "seen")
     assert "blocks.1 (Scaled) is the first to go wrong" in str(found).splitlines()[0]
+
+
+# --- inside -----------------------------------------------------------------------------------------------------------
+
+
+def test_tensors_with_their_axes_in_another_order_are_compared() -> None:
+    found = port("towers").compare("gelu of texts")
+    assert found.first_divergence == "text_model.encoder.layers.1.mlp.activation_fn", str(found)
+    assert not [item.name for item in found.modules if item.role == "source" and "vision" in item.name]
+    found = port("book").compare("eps of keys")
+    assert found.first_divergence == "layers.1.self_attn.k_norm", "heads come first there"
+
+
+@pytest.mark.parametrize(
+    ("name", "mistake", "first"),
+    [("towers", "patch order", "vision_model"), ("towers", "temperature", "CLIPModel"), ("speech", "stem", "encoder")],
+)
+def test_a_module_is_not_wrong_by_itself_where_those_inside_it_could_not_be_judged(
+    name: str, mistake: str, first: str
+) -> None:
+    found = port(name).compare(mistake)
+    assert (found.first_divergence, found.report.first_how) == (first, "inside"), str(found)
+    headline, *rest = str(found).splitlines()
+    assert "the difference begins inside " in headline
+    assert "by itself" not in "".join(rest)
+    assert "could not be judged" in "".join(rest)
+
+
+def test_a_module_that_ends_elsewhere_than_the_reference_s_is_not_comparable() -> None:
+    found = port("towers").compare("gelu of texts")
+    (tower,) = (item for item in found.modules if item.name == "vision_model")
+    assert (tower.role, tower.why) == ("unknown", "not comparable: it returns 3×24 in the reference, 3×10 here")
+
+
+def test_what_is_given_an_input_that_cannot_be_compared_is_inferred_unless_another_shows_it_to_be_right() -> None:
+    found = port("book").compare("mask")
+    assert (found.first_divergence, found.report.first_how) == ("layers.0.self_attn", "inferred")
+    assert "it, or what gives it an input that the reference does not have" in str(found)
+    found = port("book").compare("scale")
+    assert (found.first_divergence, found.report.first_how) == ("layers.1.self_attn", "seen"), "layers.0 is right"
+
+
+def test_a_mistake_too_small_for_a_module_s_tolerance_is_named_where_the_whole_differs() -> None:
+    found = port("gpt").compare("eps")
+    assert found.first_divergence == "layers.1.post_attention_layernorm", str(found)

@@ -15,12 +15,12 @@ from goldsmith.adapter import rename, rows
 from goldsmith.check.module_traces import Call
 from goldsmith.model_parity.row_orders import RowOrders
 from goldsmith.process.sides import LINEAR, Described
-from support.ports.pairs import PAIRS
+from support.ports.pairs import port
 
 pytestmark = pytest.mark.torch
 WIDTH, HEADS = 24, 3
 HEAD = WIDTH // HEADS
-GPT = next(pair for pair in PAIRS if pair.name == "gpt")
+GPT = port("gpt")
 
 
 class Turn(nn.Module):

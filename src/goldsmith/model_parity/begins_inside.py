@@ -1,0 +1,108 @@
+"""Where a difference begins inside a module that is wrong, of which not everything inside could be judged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from goldsmith.check.localisation import sources
+from goldsmith.check.module_traces import Call, by_execution, distance
+from goldsmith.check.trace_pairs import TracePair
+from goldsmith.check.verdicts import AGREES, DIFFERS, ModuleVerdict
+from goldsmith.model_parity.aligned_calls import as_shaped, correspond
+
+_LISTED = 3
+
+
+def begin_inside(
+    pair: TracePair, verdicts: Sequence[ModuleVerdict], apart: Mapping[int, str], kinds: Mapping[str, str]
+) -> tuple[list[ModuleVerdict], set[str]]:
+    """Return the verdicts, with the innermost module that the difference begins inside of as the source, where one was
+    to blame "by itself" and not all of its own modules are known to be right; and the names of such sources. `apart`
+    are calls that cannot be compared, `kinds` the candidate's classes by name."""
+    judged = {item.name: item for item in verdicts}
+    found, inside = {item.name: item for item in verdicts}, set()
+    for source in list(sources(verdicts)):
+        outer = next((call for call in pair.gold if call.module == source.name and not call.function), None)
+        if outer is None or source.outcome != DIFFERS or source.why:
+            continue
+        unknown = _not_judged(pair, outer, judged, apart)
+        if not unknown:
+            continue
+        place = _first_place(pair, outer, judged) or outer
+        if place is not outer:
+            found[source.name] = msgspec.structs.replace(source, source=False)
+            unknown = _not_judged(pair, place, judged, apart)
+        inside.add(place.module)
+        theirs = pair.names[place.model][place.module]
+        listed = ", ".join(unknown[:_LISTED]) + (f" and {len(unknown) - _LISTED} more" if unknown[_LISTED:] else "")
+        found[place.module] = ModuleVerdict(
+            case=source.case,
+            model=place.model,
+            name=place.module,
+            kind=place.kind,
+            outcome=DIFFERS,
+            source=True,
+            inferred=True,
+            theirs=theirs,
+            their_kind=kinds.get(theirs, ""),
+            why="the difference begins inside it" + (f", where {listed} could not be judged" if listed else ""),
+        )
+    order = {call.module: number for number, call in enumerate(by_execution(pair.gold))}
+    return sorted(found.values(), key=lambda item: order.get(item.name, len(order))), inside
+
+
+def _not_judged(
+    pair: TracePair, outer: Call, judged: Mapping[str, ModuleVerdict], apart: Mapping[int, str]
+) -> list[str]:
+    """List modules inside a call of which nothing is known, but for those inside of a right one. What the candidate has
+    no module for is code of the module around it, unless that holds modules without a partner itself."""
+    right = [call for call in pair.gold if outer.holds(call) and _is_right(judged.get(call.module))]
+    unknown = [
+        call
+        for call in pair.gold
+        if outer.holds(call)
+        and call.tells
+        and (call.module not in judged or judged[call.module].outcome not in (AGREES, DIFFERS))
+        and not any(item.holds(call) for item in right)
+    ]
+    paired = {call.module for call in unknown if call.position in pair.partners or call.position in apart}
+    partner = pair.partners.get(outer.position)
+    strangers = partner is None or any(
+        partner.holds(call) and call.tells and call.module not in pair.names[outer.model].values()
+        for call in pair.theirs
+    )
+    unknown = [call for call in unknown if strangers or call.module in paired]
+    outermost = (call.module for call in unknown if not any(item.holds(call) for item in unknown))
+    return list(dict.fromkeys(outermost))
+
+
+def _first_place(pair: TracePair, outer: Call, judged: Mapping[str, ModuleVerdict]) -> Call | None:
+    """Return the module in which the first wrong tensor inside a call is made: the one that returned it, given the
+    right inputs, else the innermost one around it that was."""
+    for call in by_execution(pair.gold):
+        off = pair.off.get(call.position)
+        if not outer.holds(call) or off is None or off <= pair.limit(call):
+            continue
+        around = [item for item in pair.gold if outer.holds(item) and (item is call or item.holds(call))]
+        place = next((item for item in reversed(around) if _is_given_the_right_inputs(pair, item)), None)
+        return None if place is None or _is_right(judged.get(place.module)) else place
+    return None
+
+
+def _is_given_the_right_inputs(pair: TracePair, call: Call) -> bool:
+    """Say whether every floating input of a call that the candidate's has, too, is right, and there is one."""
+    name = pair.names[call.model].get(call.module)
+    theirs = next((item.inputs for item in pair.theirs if item.module == name and not item.function), ())
+    if call.position in pair.partners:
+        theirs = pair.partners[call.position].inputs
+    found = []
+    for mine in (item for item in call.inputs if item.dtype.kind in "fc" and item.size > 1):
+        like = [as_shaped(item, mine) for item in theirs if item.dtype.kind in "fc" and correspond(item, mine)]
+        found += [min(distance(item, mine) for item in like)] if like else []
+    return bool(found) and max(found) <= pair.close
+
+
+def _is_right(verdict: ModuleVerdict | None) -> bool:
+    return verdict is not None and verdict.outcome == AGREES
