@@ -175,6 +175,30 @@ def test_a_function_that_is_the_same_but_for_rounding_agrees(keeping: KeepingTes
     keeping.run("-k", "drawn or given").assert_outcomes(passed=2, deselected=3)
 
 
+def test_a_function_that_rounds_outside_of_torch_is_measured_where_it_computes(keeping: KeepingTests) -> None:
+    tests = """
+    def soften(x):
+        x = np.asarray(x, np.float32)
+        return torch.from_numpy(np.exp(x) / np.exp(x).sum(-1, keepdims=True))
+
+    def test_tensor(gold):
+        gold.check(soften, torch.linspace(-1, 1, 64).reshape(8, 8))
+
+    def test_array(gold):
+        gold.check(soften, np.linspace(-1, 1, 64).reshape(8, 8))
+    """
+    keeping.record(tests)
+    keeping.change(
+        "np.exp(x) / np.exp(x).sum(-1, keepdims=True)", "np.exp(x - np.log(np.exp(x).sum(-1, keepdims=True)))"
+    )
+    keeping.run().assert_outcomes(passed=2)
+    keeping.change("np.exp(x - ", "FACTOR * np.exp(x - ")
+    keeping.change("FACTOR = 1.0", "FACTOR = 1.0001")
+    result = keeping.run()
+    result.assert_outcomes(failed=2)
+    result.stdout.no_fnmatch_line("*in float64*")
+
+
 def test_a_function_is_judged_in_float64_too(keeping: KeepingTests) -> None:
     tests = """
     def quiet(x):

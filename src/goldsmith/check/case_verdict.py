@@ -16,6 +16,7 @@ from goldsmith.comparison.against_gold import compare_case
 from goldsmith.comparison.api import compare
 from goldsmith.comparison.results import Comparison, LeafComparison
 from goldsmith.gold.arrays import numbers_of
+from goldsmith.gold.precision import computed_dtype, is_float64
 from goldsmith.gold.tolerances import Tolerance
 from goldsmith.process.messages import Failure, RunName
 
@@ -229,6 +230,9 @@ def _in_float64(
         return None, ""
     selected, _ = _select_leaves(replayed.leaves("float64"), wanted)
     actual = {path: numbers_of(selected[path]) for path in wanted if _is_number(selected.get(path))}
+    for path in (path for path in actual if is_float64(wanted[path]) and not is_float64(actual[path])):
+        dtype = computed_dtype(actual[path], "float64")
+        return None, f"{shown_path(path)} is rounded to {dtype} in a run in float64, too"
     limits = {path: sharper(criteria.tolerances[path]) for path in wanted}
     comparison = criteria.compare_once(
         "float64",

@@ -13,6 +13,7 @@ from goldsmith.comparison.results import Comparison
 from goldsmith.foundation.nested import walk
 from goldsmith.gold.arrays import judged_part, leaf_facts
 from goldsmith.gold.load import GoldCase
+from goldsmith.gold.precision import is_float64
 from goldsmith.gold.tolerances import Tolerance
 from goldsmith.process.messages import Attempt
 
@@ -40,9 +41,14 @@ class Criteria:
 
     @cached_property
     def float64_paths(self) -> list[str]:
-        """List the leaves that a run in float64 is judged by."""
+        """List the leaves that a run in float64 is judged by: those that the solution computed in it."""
         inexact = {path for path, tolerance in self.tolerances.items() if tolerance.kind != "exact"}
-        return [path for path in self.gold.reference or () if path in inexact]
+        return [path for path in self.gold.reference or () if path in inexact and not self._is_unmoved(path)]
+
+    def _is_unmoved(self, path: str) -> bool:
+        """Say whether gold of before noticed neither that no noise moved a leaf nor that float64 made it no finer."""
+        noise, reference = self.tolerances[path].noise, self.gold.reference
+        return noise is not None and noise.max == 0 and reference is not None and not is_float64(reference[path])
 
     @cached_property
     def optional(self) -> set[str]:

@@ -39,7 +39,7 @@ from goldsmith.process.messages import CALL_NOISE, GOLD, NOTHING, Job, KeptCase,
 from goldsmith.process.process_exit import ProcessExit
 from goldsmith.workspace.copies import make_workspaces
 
-METHOD = 4
+METHOD = 5
 """Increased whenever trials or arithmetic change. Tolerances of an older method stand until a case moves."""
 SAMPLES, NARROWED_SAMPLES = 12, 3
 _TIMEOUT_FACTOR = 20
@@ -188,7 +188,6 @@ def _plans(options: Options, with_torch: bool) -> Iterator[_Plan]:
     narrowed = [
         Trial(name=f"{NARROWED}{number}", noise=SAMPLES + number, narrowed=True)
         for number in range(1, NARROWED_SAMPLES + 1)
-        if with_torch
     ]
     yield _Plan((*twins, *noise[:half], *narrowed))
     yield _Plan((Trial(name="instructions"), *noise[half:]), PLAIN_INSTRUCTIONS)
@@ -248,6 +247,12 @@ def _notes(case: CaseFacts, calibrated: Calibrated, failures: Sequence[TrialFail
         first = others[0]
         count = count_of(len(others), "trial")
         yield f"case {case.name}: {count} failed, the first ({first.trial}) with {first.message}"
+    unmeasured = [path for path, item in calibrated.tolerances.items() if item.kind == "customary"]
+    if unmeasured:
+        yield (
+            f"case {case.name}: no trial moved {case.label(unmeasured[0])} at all, so no noise was measured; its "
+            "tolerance is the customary one"
+        )
     if calibrated.untrusted:
         path = case.label(calibrated.untrusted[0])
         yield f"case {case.name}: {path} is something else in float64; it is judged in its own dtype"

@@ -16,6 +16,7 @@ from goldsmith.gold.arrays import difference_of
 from goldsmith.gold.facts import CaseFacts, LeafFacts
 from goldsmith.gold.files import NOISY_PREFIX
 from goldsmith.gold.hints import Advice
+from goldsmith.gold.precision import computed_dtype, is_exact
 from goldsmith.gold.sizes import root_mean_square
 from goldsmith.gold.tolerances import (
     ATOL,
@@ -61,6 +62,7 @@ NOISE, NARROWED = "noise-", "narrowed-"
 CONTROLS = ("again-1", "again-2")
 """Trials in which nothing is changed. If they differ all the same, a replay says nothing about noise."""
 _EPS = {"float64": 2.0**-52, "complex128": 2.0**-52, "float32": 2.0**-23, "complex64": 2.0**-23, "float16": 2.0**-10}
+_EPS |= {"float (Python)": _EPS["float64"]}
 _COARSEST = 2.0**-7
 _STEP = {"float64": 2.0**-1074, "float32": 2.0**-149, "float16": 2.0**-24, "bfloat16": 2.0**-133}
 """The smallest number of a dtype: below its normal range, neighbours are so far apart. `complex64` is in float32."""
@@ -133,9 +135,11 @@ def calibrate(case: CaseFacts, trials: Trials) -> Calibrated:
             found.tolerances[path] = apply_pin(pin, Tolerance(kind="exact", reason=""))
             continue
         if leaf.is_inexact:
-            eps = _eps(leaf) if leaf.is_array else coarsest
+            moved = any(item.any() for name, item in differences.items() if name.startswith(NOISE))
+            inside = leaf.dtype if moved else computed_dtype(trials.gold[path], leaf.dtype)
+            eps = max(_eps(leaf) if leaf.is_array else coarsest, _EPS.get(inside, _COARSEST))
             scale = _scale(path, trials.gold)
-            step = _STEP.get(leaf.dtype, 0.0)
+            step = _STEP.get(inside, 0.0)
             _inexact(found, leaf, (eps, step), scale, trials.gold[path], differences, trials.float64.get(path))
             if path in trials.float64 and pin is None:  # a pin was decided by a person
                 _hold_to_float64(found, leaf, eps, scale, trials.gold[path], trials.float64[path], weights)
@@ -174,9 +178,28 @@ def _inexact(
         else:
             found.untrusted.append(path)
     measured = _measure(gaps, gold, scale, units)
+    if not any(gap.any() for gap in gaps.values()):
+        found.tolerances[path] = _unmoved(measured.tolerance, is_exact(gold, leaf.dtype))
+        return
     found.tolerances[path] = measured.tolerance
     if measured.tolerance.noisy:
         found.reference[NOISY_PREFIX + path] = measured.noisy
+
+
+def _unmoved(measured: Tolerance, exact: bool) -> Tolerance:
+    """Return the tolerance of a leaf that no trial moved. It is exact by nature, or else nothing was measured: the
+    disturbance was rounded away by code that torch does not see."""
+    trials = measured.noise.trials if measured.noise else 0
+    if exact:
+        reason = f"its numbers are exact: in {trials} trials none of them moved"
+        return msgspec.structs.replace(measured, reason=reason)
+    return Tolerance(
+        kind="customary",
+        reason=f"customary, because {trials} trials moved nothing at all, which measures nothing",
+        rtol=RTOL,
+        atol=_digits(ATOL * min(measured.scale, 1.0)),
+        scale=measured.scale,
+    )
 
 
 def _hold_to_float64(

@@ -123,10 +123,10 @@ def _tolerances(case: CaseEntry) -> Iterable[str]:
             where = f"in {len(noise)} of {len(measured)} tensors; in the worst, " if len(measured) > 1 else ""
             lines.append(f"- **Beware**: {where}{worst.sentence}")
         yield from lines
-    for item in found:
-        if item.kind == "pinned":
-            yield f"- **Pinned tolerance**: {item.reason}"
-            break
+    for kind, title in (("pinned", "Pinned tolerance"), ("customary", "Not measured")):
+        first = next((item for item in found if item.kind == kind), None)
+        if first is not None:
+            yield f"- **{title}**: {first.reason}"
 
 
 def _shapes(title: str, name: str, tensors: Sequence[TensorEntry]) -> Iterable[str]:

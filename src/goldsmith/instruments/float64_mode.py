@@ -12,14 +12,35 @@ import functools
 from collections.abc import Iterator
 from typing import Any
 
+from goldsmith.gold.arrays import numbers_of
+from goldsmith.gold.precision import is_exact
 from goldsmith.instruments.rounding_noise import EXACT, is_compiling
 
 
 class Float64Watch:
-    """Whether everything was computed in float64; by name, the dtypes that results were rounded to."""
+    """Whether everything was computed in float64, or something was rounded outside of torch; by name, the dtypes that
+    results were rounded to."""
 
     pure = True
+    foreign = False
     rounded_to: tuple[str, ...] = ()
+
+
+class _Border:
+    """What leaves torch and comes back rounded to float32, as by JAX, ctypes or NumPy, was not computed in float64."""
+
+    def __init__(self, torch: Any, purity: Float64Watch) -> None:
+        self._torch, self._purity, self._left = torch, purity, False
+
+    def leave(self, tensor: Any) -> None:
+        self._left = self._left or tensor.dtype in (self._torch.float64, self._torch.complex128)
+
+    def enter(self, tensor: Any) -> Any:
+        """Return a tensor that was made of other arrays or numbers, in float64."""
+        if self._left and self._purity.pure and tensor.dtype in (self._torch.float32, self._torch.complex64):
+            self._purity.foreign = not is_exact(numbers_of(tensor), "float32")
+            self._purity.pure = not self._purity.foreign
+        return to_float64(tensor, self._torch)
 
 
 class RoundedInside(Exception):
@@ -35,11 +56,16 @@ def in_float64(torch: Any, *, watch: bool, lightly: bool = False) -> Iterator[Fl
     purity = Float64Watch()
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)
+    from_numpy = torch.from_numpy
     try:
-        widening = _widening_the_usual(torch) if lightly else _widening(torch)
+        border = _Border(torch, purity)
+        widening = _widening_the_usual(torch, border) if lightly else _widening(torch, border)
+        if not lightly:  # a mode does not see this function
+            torch.from_numpy = lambda array: border.enter(from_numpy(array))
         with widening, _watching(torch, purity) if watch else contextlib.nullcontext():
             yield purity
     finally:
+        torch.from_numpy = from_numpy
         torch.set_default_dtype(before)
 
 
@@ -58,12 +84,15 @@ _MADE = (
 _DONE = ("to", "type", "sum", "mean", "prod", "cumsum", "softmax", "log_softmax", "new_tensor", "new_zeros", "new_ones")
 
 
+_LEAVING = ("numpy", "__array__", "__dlpack__")
+
+
 def _wide(torch: Any) -> dict[Any, Any]:
     return {torch.float32: torch.float64, torch.complex64: torch.complex128, "torch.FloatTensor": "torch.DoubleTensor"}
 
 
 @contextlib.contextmanager
-def _widening_the_usual(torch: Any) -> Iterator[None]:
+def _widening_the_usual(torch: Any, border: _Border) -> Iterator[None]:
     """Patch the usual functions and methods that take a dtype, so that they widen it; no others."""
     wide, narrow = _wide(torch), ("tensor", "as_tensor", "from_numpy")
 
@@ -73,12 +102,16 @@ def _widening_the_usual(torch: Any) -> Iterator[None]:
             args = tuple(wide.get(item, item) if type(item) in (torch.dtype, str) else item for item in args)
             if "dtype" in kwargs:
                 kwargs["dtype"] = wide.get(kwargs["dtype"], kwargs["dtype"])
+            if name in _LEAVING:
+                border.leave(args[0])
             found = function(*args, **kwargs)
-            return to_float64(found, torch) if name in narrow else found
+            return border.enter(found) if name in narrow else found
 
         return call
 
-    places = [(torch, name) for name in _MADE] + [(torch.Tensor, name) for name in (*_DONE, "float", "cfloat")]
+    places = [(torch, name) for name in _MADE] + [
+        (torch.Tensor, name) for name in (*_DONE, *_LEAVING, "float", "cfloat")
+    ]
     places += [(torch.nn.functional, name) for name in ("softmax", "log_softmax")]
     own = [(place, name, vars(place)[name]) for place, name in places if name in vars(place)]
     instead = {"float": torch.Tensor.double, "cfloat": torch.Tensor.cdouble}
@@ -94,13 +127,14 @@ def _widening_the_usual(torch: Any) -> Iterator[None]:
             setattr(place, name, function)
 
 
-def _widening(torch: Any) -> Any:
+def _widening(torch: Any, border: _Border) -> Any:
     from torch.overrides import TorchFunctionMode
 
     wide = _wide(torch)
     methods = {torch.Tensor.float: torch.Tensor.double, torch.Tensor.cfloat: torch.Tensor.cdouble}
-    narrow = {torch.from_numpy, torch.as_tensor, torch.tensor}
-    names, kinds = {torch.dtype, str}, frozenset([*methods, *narrow])
+    narrow = {torch.as_tensor, torch.tensor}
+    leaving = {getattr(torch.Tensor, name) for name in _LEAVING}
+    names, kinds = {torch.dtype, str}, frozenset([*methods, *narrow, *leaving])
 
     def change(value: Any) -> Any:
         return wide.get(value, value) if type(value) in names else value
@@ -115,8 +149,10 @@ def _widening(torch: Any) -> Any:
                     break
             if func not in kinds:  # nearly every call
                 return func(*args, **kwargs) if kwargs else func(*args)
+            if func in leaving:
+                border.leave(args[0])
             found = methods.get(func, func)(*args, **(kwargs or {}))
-            return to_float64(found, torch) if func in narrow and isinstance(found, torch.Tensor) else found
+            return border.enter(found) if func in narrow and isinstance(found, torch.Tensor) else found
 
     return Widening()
 

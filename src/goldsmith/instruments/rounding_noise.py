@@ -61,18 +61,19 @@ def is_compiling() -> bool:
     return any(item is not None for item in backends.values())
 
 
-def disturb(array: Any, generator: Any) -> Any:
-    """Move each element of a floating array or tensor by at most one unit in the last place; whole numbers stay."""
+def disturb(array: Any, generator: Any, least: float = 0.0) -> Any:
+    """Move each element of a floating array or tensor by at most one unit in the last place, or by `least` times its
+    size if that is more; whole numbers stay."""
     import numpy as np
 
     drawn = generator.uniform(-1, 1, tuple(array.shape))
     if isinstance(array, np.ndarray):
-        moved = (array * (1 + drawn * np.finfo(array.dtype).eps)).astype(array.dtype)
+        moved = (array * (1 + drawn * max(np.finfo(array.dtype).eps, least))).astype(array.dtype)
         return np.where(array == np.round(array), array, moved)
     torch = sys.modules["torch"]
     wide = torch.complex128 if array.is_complex() else torch.float64
     values = array.detach().to("cpu", wide).numpy()  # in NumPy: torch operations would be disturbed, too
-    moved = values * (1 + drawn * torch.finfo(array.dtype).eps)
+    moved = values * (1 + drawn * max(torch.finfo(array.dtype).eps, least))
     if not array.is_complex():
         moved = np.where(values == np.round(values), values, moved)
     return torch.from_numpy(np.asarray(moved)).to(array.device, array.dtype)

@@ -12,7 +12,7 @@ import msgspec
 from goldsmith.check.module_traces import distance as tensor_distance
 from goldsmith.gold.arrays import is_array, numbers_of
 from goldsmith.gold.safetensors_reader import Bfloat16
-from goldsmith.model_parity.noise import QUICK, Measured, measure_noise
+from goldsmith.model_parity.noise import QUICK, Measured, measure_noise, rounded_values
 from goldsmith.model_parity.output_pairs import (
     CannotPairOutputs,
     OutputPairs,
@@ -107,11 +107,14 @@ class BothSides:
         wide = msgspec.structs.replace(ask, precision=FLOAT64, traced=traced)
         exact = self.reference.run(wide), self._candidate_run(self.their(wide))
         why_not = ""
-        for ran, side in zip(exact, ("reference", "candidate"), strict=True):
+        runs = (self.reference.run, wide), (self._candidate_run, self.their(wide))
+        for ran, side, (run, asked) in zip(exact, ("reference", "candidate"), runs, strict=True):
             if ran.facts.failure is not None:
                 why_not = f"the {side} does not run in float64 ({ran.facts.failure.message.splitlines()[0][:80]})"
             elif not ran.facts.pure:
                 why_not = f"the {side} computes in a smaller dtype inside a run in float64"
+            elif rounded := rounded_values(run, asked, ran):
+                why_not = f"{rounded[0]} of the {side} is rounded to {rounded[1]} in a run in float64, too"
         if why_not:
             self.notes.append(f"{why_not}, so both were judged in their own dtype alone")
             own = msgspec.structs.replace(ask, traced=traced)

@@ -10,9 +10,20 @@ import msgspec
 
 from goldsmith.check.module_traces import Call, calls_in, farthest
 from goldsmith.gold.arrays import difference_of, is_array, leaf_facts, numbers_of
-from goldsmith.gold.calibration import CONTROLS, NOISE, NOISY_SAFETY, SAFETY, ZERO, Calibrated, Trials, calibrate
+from goldsmith.gold.calibration import (
+    CONTROLS,
+    NARROWED,
+    NOISE,
+    NOISY_SAFETY,
+    SAFETY,
+    ZERO,
+    Calibrated,
+    Trials,
+    calibrate,
+)
 from goldsmith.gold.facts import CaseFacts, FileFacts, LeafFacts
 from goldsmith.gold.files import NOISY_PREFIX
+from goldsmith.gold.precision import computed_dtype, is_float64, unit_of
 from goldsmith.gold.safetensors_reader import Bfloat16
 from goldsmith.gold.tolerances import Tolerance, with_floor
 from goldsmith.process.sides import FLOAT64, OWN, Ran, RunAsk, Side
@@ -21,6 +32,8 @@ QUICK = 4
 """How many draws of noise are taken unless told: their maximum is a third below that of a dozen, and tolerances are
 three times as large."""
 _WIDE_TRIALS = 2
+_OTHER_BITS = 2.0**-40
+"""How far inputs are moved to see whether a run in float64 rounds to a coarser dtype, which would not show it."""
 FINEST = 3e-7
 """The smallest relative tolerance in float64. Two right models agree to 1e-12 there, or to 6e-8 where they keep a table
 that was computed in float32; a wrong epsilon (1e-6 for 1e-12) makes a norm 5e-7 off."""
@@ -68,8 +81,13 @@ def measure_noise(
     attempt(CONTROLS[0], untraced, gold)
     for number in range(1, trials + 1):
         attempt(f"{NOISE}{number}", _noisy(untraced, number, coarser or OWN), gold)
+    facts = _facts(plain.values, coarser)
+    unit = _unit_of_unmoved(facts, gold, differences)
+    for number in range(1, _WIDE_TRIALS + 1) if unit else ():
+        changed = msgspec.structs.replace(_noisy(untraced, 200 + number, coarser or OWN), unit=unit)
+        attempt(f"{NARROWED}{number}", changed, gold)
     exact = _numbers(wide.values) if wide is not None else {}
-    calibrated = calibrate(_facts(plain.values, coarser), Trials(gold, differences, exact))
+    calibrated = calibrate(facts, Trials(gold, differences, exact))
     found.unfaithful = calibrated.unfaithful
     found.own = _limits(calibrated, gold)
     if wide is not None:
@@ -89,6 +107,28 @@ def measure_noise(
         runs = [reference.run(_noisy(ask, 100 + number, coarser or OWN)) for number in range(1, _WIDE_TRIALS + 1)]
         found.calls = _call_noise(plain, runs)
     return found
+
+
+def _unit_of_unmoved(facts: CaseFacts, gold: Mapping[str, Any], differences: Mapping[str, Mapping[str, Any]]) -> float:
+    """Return the unit in the last place of what no trial has moved, though it is not exact: code that torch does not
+    see has rounded the noise away. 0 if there is none."""
+    dtypes = {leaf.path: leaf.dtype for leaf in facts.file.leaves}
+    noise = [item for name, item in differences.items() if name.startswith(NOISE)]
+    still = [path for path in dtypes if not any(path in item and item[path].any() for item in noise)]
+    return max((unit_of(gold[path], dtypes[path]) for path in still), default=0.0)
+
+
+def rounded_values(run: Callable[[RunAsk], Ran], ask: RunAsk, wide: Ran) -> tuple[str, str] | None:
+    """Return the first value of a run in float64 that was not computed in it, and the dtype that it was rounded to.
+
+    Numbers that fit into float32 do not show it by themselves, since inputs are such numbers, too: others are tried.
+    """
+    rounded = {path: values for path, values in _numbers(wide.values).items() if not is_float64(values)}
+    if not rounded:
+        return None
+    others = _numbers(run(msgspec.structs.replace(ask, noise=1, unit=_OTHER_BITS, traced=False)).values)
+    still = (path for path in rounded if path in others and not is_float64(others[path]))
+    return next(((path, computed_dtype(rounded[path], FLOAT64)) for path in still), None)
 
 
 def _noisy(ask: RunAsk, seed: int, precision: str) -> RunAsk:

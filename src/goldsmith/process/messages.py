@@ -49,8 +49,9 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
     """One replay of the solution on its own gold, with one thing changed that must not matter.
 
     `noise` seeds perturbed rounding; with `narrowed`, float64 values inside a float32 case are perturbed as if they
-    were float32. `precision` is another floating dtype for all inputs and weights; `columns` passes NumPy arrays in
-    column order; `seed` is one other than the gold was drawn with.
+    were float32, and what goes in by a unit of the dtype that is really computed in, where no other noise moved what
+    comes out. `precision` is another floating dtype for all inputs and weights; `columns` passes NumPy arrays in column
+    order; `seed` is one other than the gold was drawn with.
     """
 
     name: str

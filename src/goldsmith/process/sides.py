@@ -72,7 +72,8 @@ class RunAsk(msgspec.Struct, frozen=True, kw_only=True):
 
     `precision` is `own`, `float64` or a dtype; `inputs_as` a dtype for floating inputs. `outputs` are the values, in
     order, that the gradients are taken of. `noise` seeds disturbed rounding; `constants` are then disturbed, too, in
-    the last place of float32: buffers and other tensors that the model has computed once. `reseeded` runs draw other
+    the last place of float32: buffers and other tensors that the model has computed once. With a `unit`, inputs and
+    weights are moved by that share of their size, for code that rounds away what is smaller. `reseeded` runs draw other
     random numbers than all others do.
     """
 
@@ -86,6 +87,7 @@ class RunAsk(msgspec.Struct, frozen=True, kw_only=True):
     noise: int | None = None
     constants: bool = False
     reseeded: bool = False
+    unit: float = 0.0
     traced: bool = False
 
 

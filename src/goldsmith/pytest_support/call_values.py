@@ -19,7 +19,7 @@ from goldsmith.errors.pytest import GoldMismatch, NotRepeatable, ReturnsNothing
 from goldsmith.foundation.nested import leaves_in, walk
 from goldsmith.gold.arrays import dtype_name, is_array, is_tensor, numbers_of
 from goldsmith.gold.calibration import NOISE, TOO_NOISY
-from goldsmith.model_parity.noise import QUICK, Limits, measure_noise
+from goldsmith.model_parity.noise import QUICK, Limits, measure_noise, rounded_values
 from goldsmith.process.sides import FLOAT64, OUTPUT, LoadAsk, Ran, RunAsk, Side
 from goldsmith.pytest_support.keepable import VALUE, keepable
 from goldsmith.pytest_support.kept_gold import KeptCheck, ToKeep, path_in_value
@@ -116,8 +116,10 @@ class CallValues:
         return ran, keepable(callee.returned)
 
     def _in_float64(self, callee: Callee) -> Ran | None:
-        ran = callee.run(msgspec.structs.replace(self._ask, precision=FLOAT64))
-        return ran if ran.facts.failure is None and ran.facts.pure else None
+        ask = msgspec.structs.replace(self._ask, precision=FLOAT64)
+        ran = callee.run(ask)
+        fine = ran.facts.failure is None and ran.facts.pure
+        return ran if fine and rounded_values(callee.run, ask, ran) is None else None
 
 
 def _is_disturbed(callee: Callee) -> bool:

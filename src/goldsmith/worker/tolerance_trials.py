@@ -16,8 +16,9 @@ from typing import Any
 import msgspec
 
 from goldsmith.foundation.nested import leaves_in
-from goldsmith.gold.arrays import difference_of, is_array, judged_leaves, numbers_of
+from goldsmith.gold.arrays import difference_of, is_array, judged_leaves, leaf_facts, numbers_of
 from goldsmith.gold.files import read_payload, write_arrays
+from goldsmith.gold.precision import BITS, computed_dtype, is_float64, unit_of
 from goldsmith.instruments.call_noise import CallOutputs, call_noise
 from goldsmith.instruments.float64_mode import RoundedInside, in_float64
 from goldsmith.instruments.rounding_noise import disturb, rounding_noise
@@ -38,6 +39,14 @@ _WATCHED = 1
 """Draws of noise in which functions are watched, in each of the two processes."""
 
 
+ROUNDED_OUTSIDE = "*"
+"""In the place of a path: something inside is rounded to float32 outside of torch, where noise does not reach it."""
+
+
+_OTHER_BITS = 2.0**-40
+"""How far inputs are moved to see whether a run in float64 rounds to a coarser dtype, which would not show it."""
+
+
 class NothingToDisturb(Exception):
     pass
 
@@ -54,6 +63,7 @@ class TrialSession(Session):
         self._trials = trials
         self._busy: dict[str, int] = {}
         self._wide: dict[str, int] = {}
+        self._unmoved: dict[str, dict[str, float]] = {}
         self._calm: dict[str, CallOutputs] = {}
         self._call_noise: dict[str, dict[str, float]] = {}
 
@@ -63,7 +73,13 @@ class TrialSession(Session):
         payloads = {item.name: read_payload(Path(self._kept[item.name].file)) for item in definitions}
         outputs = {name: judged_leaves(payload) for name, payload in payloads.items()}
         for name, leaves in outputs.items():
-            write_arrays({path: numbers_of(leaf) for path, leaf in leaves.items()}, self._file(name, GOLD))
+            numbers = {path: numbers_of(leaf) for path, leaf in leaves.items()}
+            write_arrays(numbers, self._file(name, GOLD))
+            self._unmoved[name] = {
+                path: unit
+                for path, leaf in leaves.items()
+                if (unit := unit_of(numbers[path], leaf_facts(path, leaf).dtype))
+            }
         drawn = 0
         for number, trial in enumerate(self._trials, start=1):
             if trial.noise is not None and not trial.narrowed:
@@ -72,7 +88,8 @@ class TrialSession(Session):
                 drawn += 1
             self._on_case(trial.name, number, len(self._trials))
             for definition in definitions:
-                if not trial.narrowed or self._is_finer_inside(definition.name, payloads[definition.name]):
+                name = definition.name
+                if not trial.narrowed or self._unmoved[name] or self._is_finer_inside(name, payloads[name]):
                     self._try(trial, definition, payloads[definition.name], outputs[definition.name])
         for name, noise in self._call_noise.items():
             (self.output / name / CALL_NOISE).write_bytes(msgspec.json.encode(noise))
@@ -100,6 +117,8 @@ class TrialSession(Session):
     ) -> None:
         try:
             found = self._replay(trial, definition, payload)
+            if trial.precision == "float64":
+                found = self._without_rounded(trial, definition, payload, found)
             differences = _differences(trial, gold, found)
         except Exception as error:
             text = (str(error).strip().splitlines() or [""])[0]
@@ -108,11 +127,32 @@ class TrialSession(Session):
             self.failures.append(TrialFailure(definition.name, trial.name, message))
         else:
             write_arrays(differences, self._file(definition.name, trial.name))
+            if trial.noise is not None:
+                for path in [path for path, item in differences.items() if item.any()]:
+                    self._unmoved[definition.name].pop(path, None)
+
+    def _without_rounded(
+        self, trial: Trial, definition: CaseDefinition, payload: Mapping[str, Any], found: dict[str, Any]
+    ) -> dict[str, Any]:
+        """Leave out what was not computed in float64, though it was given float64. Numbers that fit into float32 do not
+        show it by themselves, since inputs are such numbers, too: others are tried."""
+        rounded = [path for path, leaf in found.items() if not is_float64(numbers_of(leaf))]
+        if rounded:
+            others = self._replay(msgspec.structs.replace(trial, noise=1), definition, payload)
+            rounded = [path for path in rounded if path in others and not is_float64(numbers_of(others[path]))]
+        if rounded:
+            dtype = computed_dtype(numbers_of(found[rounded[0]]), "float64")
+            message = f"{rounded[0]} is rounded to {dtype} in a run in float64, too"
+            self.failures.append(TrialFailure(definition.name, trial.name, message))
+        return {path: leaf for path, leaf in found.items() if path not in rounded}
 
     def _replay(self, trial: Trial, definition: CaseDefinition, payload: Mapping[str, Any]) -> dict[str, Any]:
         kept = self._kept[definition.name]
         disturbed: list[bool] = []
-        given = GoldInputs.from_payload(payload, kept, change=_change(trial, disturbed), precision=trial.precision)
+        least = max(self._unmoved[definition.name].values(), default=0.0) if trial.narrowed else 0.0
+        least = _OTHER_BITS if trial.precision is not None else least
+        change = _change(trial, disturbed, least)
+        given = GoldInputs.from_payload(payload, kept, change=change, precision=trial.precision)
         seed_everything(self.seed if trial.seed is None else trial.seed, threads=trial.threads or self.threads)
         calls = CallOutputs()
         case = Case(definition, self.seed, self.device, given, on_model=calls.attach)
@@ -145,15 +185,17 @@ class TrialSession(Session):
         torch = sys.modules.get("torch")
         if torch is None:
             yield
+        elif trial.precision == "float64":
+            with in_float64(torch, watch=True) as purity:
+                yield
+            if purity.foreign:
+                self._unmoved[name][ROUNDED_OUTSIDE] = 2.0 ** (1 - BITS["float32"])
+            if not purity.pure:
+                raise RoundedInside("it computes in a smaller dtype inside a run in float64")
         elif trial.noise is not None:
             with rounding_noise(torch, trial.noise, narrowed=trial.narrowed) as counter:
                 yield
             self._busy[name], self._wide[name] = counter.operations, counter.wide
-        elif trial.precision == "float64":
-            with in_float64(torch, watch=True) as purity:
-                yield
-            if not purity.pure:
-                raise RoundedInside("it computes in a smaller dtype inside a run in float64")
         elif trial.precision is not None:
             before = torch.get_default_dtype()
             torch.set_default_dtype(getattr(torch, trial.precision))
@@ -172,9 +214,9 @@ _WIDE = {"float64", "complex128"}
 _COMPLEX = {"float32": "complex64", "float64": "complex128"}
 
 
-def _change(trial: Trial, disturbed: list[bool]) -> Change:
-    """Return the function that changes each floating input and weight for a trial; `disturbed` grows when noise is
-    added."""
+def _change(trial: Trial, disturbed: list[bool], least: float) -> Change:
+    """Return the function that changes each floating input and weight for a trial, by units of `least` at least;
+    `disturbed` grows when noise is added."""
     import numpy as np
 
     generator = np.random.default_rng(trial.noise)
@@ -190,7 +232,7 @@ def _change(trial: Trial, disturbed: list[bool]) -> Change:
             array = np.asfortranarray(array)
         if trial.noise is not None:
             disturbed.append(True)
-            array = disturb(array, generator)
+            array = disturb(array, generator, least)
         return array
 
     return change
@@ -198,7 +240,7 @@ def _change(trial: Trial, disturbed: list[bool]) -> Change:
 
 def _differences(trial: Trial, gold: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, Any]:
     """Return how far each leaf is from gold's; for a float64 trial, the numbers themselves."""
-    if list(gold) != list(found):
+    if list(gold) != list(found) and trial.precision != "float64":
         raise ValueError("it records other things then")
     result = {}
     for path, leaf in found.items():

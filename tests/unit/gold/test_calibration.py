@@ -177,6 +177,9 @@ def test_every_trial_is_within_the_tolerance_that_follows_from_it(
     found = calibrate(facts_of(gold), Trials({"output": gold}, trials))
     tolerance = found.tolerances["output"]
     noisy = found.reference.get(NOISY_PREFIX + "output")
+    if tolerance.kind == "customary":
+        assert not any(item["output"].any() for item in trials.values())
+        return
     assert tolerance.max >= FLOOR_MAX * 2.0**-52 * 0.99
     for item in trials.values():
         assert tolerance_ratio(tolerance, item["output"], gold, noisy) <= 0.34
@@ -187,7 +190,7 @@ def test_what_is_ten_times_farther_off_than_the_noise_is_beyond_tolerance(
     values: np.ndarray, place: int, seed: int
 ) -> None:
     chance = np.random.default_rng(seed)
-    gold = values + np.where(values >= 0, 1.0, -1.0)
+    gold = (values + np.where(values >= 0, 1.0, -1.0)) * np.pi  # in float64, and showing it
     trials = {f"noise-{k}": {"output": gold * chance.uniform(-1e-7, 1e-7, gold.shape)} for k in range(4)}
     tolerance = calibrate(facts_of(gold), Trials({"output": gold}, trials)).tolerances["output"]
     gap = np.zeros_like(gold)

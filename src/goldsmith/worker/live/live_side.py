@@ -264,8 +264,8 @@ class LiveSide:
         def fresh(array: Any) -> Any:
             found = moved(array, device if device is not None else getattr(array, "device", None), dtype)
             inexact = found.is_floating_point() or found.is_complex() if is_tensor(found) else found.dtype.kind == "f"
-            if generator is not None and inexact and not is_tensor(found):
-                return disturb(found, generator)  # torch's operations are disturbed by themselves
+            if generator is not None and inexact and (ask.unit or not is_tensor(found)):
+                found = disturb(found, generator, ask.unit)  # torch's operations are disturbed by themselves
             if not (ask.gradients and is_tensor(found) and inexact):
                 return found
             leaves.append(found.requires_grad_())
@@ -325,8 +325,12 @@ class LiveSide:
                 assert torch is not None
                 written = bool(ask.steps) or ask.train
                 dtype = getattr(torch, wanted) if wanted else None
-                change = last_place_noise(ask.noise or 0) if ask.constants else None
-                stack.enter_context(self._working.running(dtype, train=ask.train, written=written, change=change))
+                change = last_place_noise(ask.noise or 0, ask.unit) if ask.constants or ask.unit else None
+                stack.enter_context(
+                    self._working.running(
+                        dtype, train=ask.train, written=written, change=change, changes_all=bool(ask.unit)
+                    )
+                )
                 if ask.precision == FLOAT64 and self._loaded is not None and self._reference:
                     self._loaded.put({name: item.to(dtype) for name, item in self._floating().items()})
             if torch is not None:

@@ -92,12 +92,12 @@ def generator_of(seed: int) -> Any:
     return np.random.default_rng(seed)
 
 
-def last_place_noise(seed: int) -> Callable[[Any], Any]:
-    """Return a function that moves numbers by at most one unit in the last place of float32."""
+def last_place_noise(seed: int, unit: float = 0.0) -> Callable[[Any], Any]:
+    """Return a function that moves numbers by at most one unit in the last place of float32, or by another `unit`."""
     import torch
 
     generator = torch.Generator().manual_seed(seed)
-    eps = torch.finfo(torch.float32).eps
+    eps = unit or torch.finfo(torch.float32).eps
 
     def change(value: Any) -> Any:
         drawn = torch.rand(value.shape, generator=generator, dtype=torch.float64) * 2 - 1

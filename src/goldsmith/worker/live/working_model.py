@@ -75,14 +75,18 @@ class WorkingModel:
             place.set(place.get().detach().clone())
 
     @contextlib.contextmanager
-    def running(self, dtype: Any, *, train: bool, written: bool, change: Change | None = None) -> Iterator[None]:
+    def running(
+        self, dtype: Any, *, train: bool, written: bool, change: Change | None = None, changes_all: bool = False
+    ) -> Iterator[None]:
         """Run in `dtype`, or in its own if that is None. `written` says that weights will be written over; `change` is
-        applied to everything that is not a parameter."""
+        applied to everything that is not a parameter, or to all if it `changes_all`."""
         before = [place.get() for place in self._places]
         try:
             for place, value in zip(self._places, before, strict=True):
                 kept = written or place.is_constant
-                place.set(_converted(value, dtype, kept=kept, change=change if place.is_constant else None))
+                place.set(
+                    _converted(value, dtype, kept=kept, change=change if changes_all or place.is_constant else None)
+                )
             self.module.train(train)
             yield
         finally:
