@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from support.course import RECIPE_FILE, CourseOnDisk, recipe
+from support.course import RECIPE_FILE, SOLUTION_FILE, CourseOnDisk, recipe
 from support.terminal import Terminal
 
 HEAVY = """
@@ -56,6 +57,38 @@ def test_a_refusal_is_shown_with_its_reason_last(course: CourseOnDisk) -> None:
     assert "GOLD REFUSED: HW1" in terminal.screen
     assert "❌" in terminal.screen
     assert "hw1: gold refused: case a: output.y has 1 NaN of 2, first at index [1]" in terminal.screen
+
+
+STARTER_FILE = "src/assignments/hw1/ops.py"
+BAD = "case.record('y', np.array([1.0, np.nan]))"
+GOOD = "case.record('y', np.arange(3.0) + case.input('x', lambda: np.random.randn(3)))"
+
+
+def test_only_files_of_refused_cases_have_failed_and_the_key_that_accepts_them_is_named(course: CourseOnDisk) -> None:
+    course.write({RECIPE_FILE: recipe(f"@gs.case\ndef a(case):\n    {BAD}\n\n@gs.case\ndef b(case):\n    {GOOD}\n")})
+    run = course.run("generate", "hw1")
+    assert re.search(r"^  FAILED a\.npz", run.out, re.M)
+    assert re.search(r"^  ok     b\.npz", run.out, re.M)
+    assert run.last_line.endswith(
+        'fix it, or accept it by name: allow={"nan": "why"} in @gs.case of case a, or on that value alone.'
+    )
+    item = course.run("generate", "hw1", "--json").json["assignments"][0]
+    assert {file["path"].rpartition("/")[2]: file["ok"] for file in item["files"]} == {"a.npz": False, "b.npz": True}
+    (failed,) = [check for check in item["checks"] if check["outcome"] == "failed"]
+    assert (failed["cases"], failed["accepted_by"]) == (["a"], ["nan"])
+
+
+def test_what_a_refusal_names_is_what_accepts_it(course: CourseOnDisk) -> None:
+    course.write({RECIPE_FILE: recipe(f"@gs.case(allow={{'nan': 'why'}})\ndef a(case):\n    {BAD}\n")})
+    assert course.run("generate", "hw1").code == 0
+    changed = (course.root / SOLUTION_FILE).read_text() + "\n\ndef provided(x):\n    return x\n"
+    starter = (course.root / STARTER_FILE).read_text() + "\n\ndef provided(x):\n    return x + 1\n"
+    course.write({SOLUTION_FILE: changed, STARTER_FILE: starter})
+    refused = course.run("generate", "hw1").last_line
+    match = re.search(r"accept it by name: (.+) below \[(.+)\] in goldsmith.toml", refused)
+    assert match, refused
+    course.write({"goldsmith.toml": f"[{match[2]}]\n{match[1]}\n"})
+    assert course.run("generate", "hw1").code == 0
 
 
 @pytest.mark.parametrize("how", ["environment", "option"])

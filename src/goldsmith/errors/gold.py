@@ -10,11 +10,18 @@ from goldsmith.errors.base import AGAINST, INTERRUPTED, GoldsmithError, UsageErr
 
 
 class GoldRefused(GoldsmithError):
+    """Gold has problems, in `cases` only, where those are named; `hint` says by which key they can be accepted."""
+
     outcome = "refused"
-    template = "gold refused: {problems:first}; fix it, or accept it by name: {hint}."
+    template = "gold refused: {problems:first}; fix it{way_out}."
     assignment: str
     problems: Sequence[str]
-    hint: str
+    hint: str = ""
+    cases: Sequence[str] = ()
+
+    @property
+    def way_out(self) -> str:
+        return f", or accept it by name: {self.hint}" if self.hint else ""
 
 
 class CopyDisagrees(GoldsmithError):

@@ -52,9 +52,10 @@ def known_from(check: Check, previous: Manifest | None) -> Check | None:
 
 def _check(assignment: Assignment, found: Sequence[Drift], detail: str) -> Check:
     allowed = assignment.config.allow_drift
-    problems = tuple(str(item) for item in found if item.part not in allowed)
-    if problems:
-        return Check(INTERFACE, _TITLE, "failed", problems[0], problems)
+    unallowed = [item for item in found if item.part not in allowed]
+    if unallowed:
+        parts = tuple(dict.fromkeys(item.part for item in unallowed))
+        return Check(INTERFACE, _TITLE, "failed", str(unallowed[0]), tuple(map(str, unallowed)), accepted_by=parts)
     met = sorted({item.part for item in found})
     return Check(INTERFACE, _TITLE, "passed", f"{len(met)} {_ALLOWED}: {', '.join(met)}" if met else detail)
 

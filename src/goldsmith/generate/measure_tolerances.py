@@ -59,7 +59,7 @@ class Measured:
     calibration: Calibration | None = None
     why_not: str = "not measured"
     notes: list[str] = field(default_factory=list)
-    problems: list[str] = field(default_factory=list)
+    problems: dict[str, list[str]] = field(default_factory=dict)
     """Why this is not to be gold."""
 
 
@@ -93,7 +93,8 @@ def measure(
             found.call_noise[case.name] = {} if calibrated.unfaithful else outcomes.call_noise[case.definition]
             advice += calibrated.advice
             found.notes += _notes(case, calibrated, own)
-            found.problems += _problems(case, calibrated)
+            if calibrated.far:
+                found.problems[case.name] = list(_problems(case, calibrated))
             if calibrated.reference:
                 found.references[case.name] = recording.first / (case.name + REFERENCE_SUFFIX)
                 write_arrays(calibrated.reference, found.references[case.name])

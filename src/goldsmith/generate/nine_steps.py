@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from goldsmith.course.solutions import Placement, placements, variants_of
 from goldsmith.course.starter_diff import written_parts
 from goldsmith.course.subject import Subject
 from goldsmith.errors.base import GoldsmithError
-from goldsmith.errors.gold import GoldIsStale, GoldKept, GoldRefused, TreeChanged
+from goldsmith.errors.gold import GoldIsStale, GoldKept, TreeChanged
 from goldsmith.errors.injection import IsInjected
 from goldsmith.errors.recipe import NoRecipe
 from goldsmith.foundation.wording import count_of
@@ -26,7 +26,7 @@ from goldsmith.generate.document import document
 from goldsmith.generate.ensure_recipe import ensure_recipe
 from goldsmith.generate.error_mapping import error_of, gravity
 from goldsmith.generate.imported_sources import add_imported
-from goldsmith.generate.interface_check import INTERFACE, check_interface, check_models, known_from
+from goldsmith.generate.interface_check import check_interface, check_models, known_from
 from goldsmith.generate.jobs import make_job, torch_fork_server
 from goldsmith.generate.measure_tolerances import Measured, measure
 from goldsmith.generate.options import Options
@@ -34,6 +34,7 @@ from goldsmith.generate.outcome import UNCHANGED, Outcome
 from goldsmith.generate.previous_gold import PreviousGold, redraw_notes, redrawn_cases
 from goldsmith.generate.progress import Progress
 from goldsmith.generate.recording import Recording, file_entry
+from goldsmith.generate.refusals import refusal, refuse_failed
 from goldsmith.generate.sources import Sources, StatSnapshot, hash_sources
 from goldsmith.generate.state import COPY_NAMES, CheckSolution, GenerationState, outcome_of
 from goldsmith.generate.two_runs import gather
@@ -189,7 +190,7 @@ def _steps(run: GenerationState, progress: Progress, staging: Staging) -> None:
         sources = replace(sources, written=tuple(written_parts(assignment, placed)))
     run.code = case_code(assignment.recipe.read_bytes())
     run.checks = check_interface(assignment, {"": placed} | variants_of(assignment))
-    _refuse_failed(run)
+    refuse_failed(run.assignment.name, run.checks)
 
     staging.open()
     progress.step(3, _where(assignment, placed))
@@ -210,7 +211,7 @@ def _steps(run: GenerationState, progress: Progress, staging: Staging) -> None:
         run.files = list(evidence.files.values())
         run.checks += verify(evidence)
         run.notes += [*_notes(result), *redraw_notes(run.redrawn), *idle_variants(evidence.cases)]
-        _refuse_failed(run)
+        refuse_failed(run.assignment.name, run.checks)
         if run.implementations:
             sources, reads = add_imported(assignment, sources, run.implementations, result.reads)
         else:
@@ -254,7 +255,7 @@ def _try_hollow_answers(
     found = find_hollow([GoldCase(entry, staging.folder / entry.file) for entry in contents.cases])
     problems = hollow_problems([item for item in found if item.case not in run.unmeasured])
     if problems:
-        raise GoldRefused(run.assignment.name, problems, hint='allow={"hollow": "why"} in the recipe')
+        raise refusal(run.assignment.name, list(problems.values()), ["hollow"], list(problems))
     return hollow_advice(found, advice)
 
 
@@ -328,7 +329,8 @@ def _contents(
     measured = _calibrate(run, again, sources.written, result.mode, watcher, progress)
     run.notes += measured.notes
     if measured.problems:
-        raise GoldRefused(assignment.name, measured.problems, hint='allow={"float64": …} in the recipe, with a reason')
+        problems = [text for texts in measured.problems.values() for text in texts]
+        raise refusal(assignment.name, problems, ["float64"], list(measured.problems))
     run.environment = previous.environment_differences(result.environment)
     run.noise = previous.noise({name: movements[name] for name in kept.values})
     if run.noise:
@@ -371,19 +373,6 @@ def _calibrate(
         watcher=telling,
         fork_server=run.fork_server,
     )
-
-
-def _refuse_failed(run: GenerationState) -> None:
-    problems = [problem for check in run.checks for problem in check.problems]
-    if problems:
-        raise GoldRefused(run.assignment.name, problems, hint=next(_hints(run)))
-
-
-def _hints(run: GenerationState) -> Iterator[str]:
-    """Yield how what was refused can be accepted, if it is intended."""
-    if any(check.name == INTERFACE and not check.ok for check in run.checks):
-        yield f"allow-drift in [assignment.{run.assignment.name}] of goldsmith.toml, with a reason"
-    yield "allow={…} in the recipe, with a reason"
 
 
 def _take_result(run: GenerationState, workspaces: list[Workspace], endings: list[ProcessExit]) -> Result:

@@ -17,6 +17,7 @@ from goldsmith.errors.recipe import RecipeRaised
 from goldsmith.generate.options import Options
 from goldsmith.generate.outcome import PUBLISHED, MadeFile, Outcome, Trouble
 from goldsmith.generate.previous_gold import MachineNoise, PreviousGold
+from goldsmith.generate.refusals import is_refused
 from goldsmith.generate.sources import UnchangedProof
 from goldsmith.gold.checks import Check
 from goldsmith.gold.diff import TensorChange
@@ -105,7 +106,7 @@ def outcome_of(run: GenerationState, error: GoldsmithError | None, seconds: floa
     made = (
         MadeFile(
             f"{folder}/{item.name}",
-            error is None or error.outcome == "stale",
+            error is None or error.outcome == "stale" or not is_refused(error, item.name),
             run.file_changes.get(item.name, "same"),
             item.size,
             item.sha256,

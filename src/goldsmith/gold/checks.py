@@ -6,6 +6,7 @@ The checks only judge facts: nothing is loaded and nothing is run here.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -20,8 +21,16 @@ SIZE_WARNING = 10 * 10**6
 SIZE_LIMIT = 100 * 10**6
 LARGEST = 1e6
 SMALLEST = 1e-12
+_ALLOWABLE = ("nan", "inf", "constant", "range", "reproducible")
 _SETTINGS = ("model_config", "training_config")
 _NOT_OUTPUTS = (*_SETTINGS, "input", "state_dict", "model_state_dict", "seed", "epoch", "loss")
+
+
+class Problem(NamedTuple):
+    """What is wrong with a case, in words."""
+
+    case: str
+    text: str
 
 
 class Check(msgspec.Struct, frozen=True):
@@ -37,6 +46,10 @@ class Check(msgspec.Struct, frozen=True):
     """What was found, in one line."""
     problems: tuple[str, ...] = ()
     """Each problem in words."""
+    cases: tuple[str, ...] = ()
+    """The cases that have them; empty where they concern everything."""
+    accepted_by: tuple[str, ...] = ()
+    """The keys by which they can be accepted, of `allow` in the recipe or of `allow-drift` in the configuration."""
 
     @property
     def ok(self) -> bool:
@@ -56,7 +69,12 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def verify(evidence: Evidence) -> list[Check]:
-    return [check(evidence) for check in _CHECKS]
+    found = [check(evidence) for check in _CHECKS]
+    if evidence.mode == "cases":
+        return found
+    return [
+        msgspec.structs.replace(check, accepted_by=()) for check in found
+    ]  # a script has no case that could allow it
 
 
 def check_tolerances(cases: Sequence[CaseEntry], unmeasured: Container[str] = ()) -> Check:
@@ -87,9 +105,13 @@ def check_tolerances(cases: Sequence[CaseEntry], unmeasured: Container[str] = ()
 
 
 def _loads(evidence: Evidence) -> Check:
-    problems = [f"{case.file.name} does not load: {case.file.error}" for case in evidence.cases if case.file.error]
+    problems = [
+        Problem(case.name, f"{case.file.name} does not load: {case.file.error}")
+        for case in evidence.cases
+        if case.file.error
+    ]
     problems += [
-        f"{case.file.name} was changed after its case had written it"
+        Problem(case.name, f"{case.file.name} was changed after its case had written it")
         for case in _readable(evidence)
         if case.file.sha256 != evidence.files[case.file.name].sha256
     ]
@@ -103,7 +125,7 @@ def _keys(evidence: Evidence) -> Check:
     for case in _readable(evidence):
         missing = [key for key in _wanted_keys(case, evidence.mode) if key not in case.file.keys]
         if missing:
-            problems.append(f"{case.file.name} lacks {', '.join(missing)}")
+            problems.append(Problem(case.name, f"{case.file.name} lacks {', '.join(missing)}"))
     return _check("keys", "Keys present", problems, "every file has its required keys")
 
 
@@ -127,22 +149,24 @@ def _no_inf(evidence: Evidence) -> Check:
 
 
 def _as_declared(evidence: Evidence) -> Check:
-    problems = []
-    for case in _readable(evidence):
-        found = {leaf.path: leaf for leaf in case.file.leaves}
-        for declared in case.declared:
-            leaf = found.pop(declared.path, None)
-            if leaf is None:
-                problems.append(f"{case.file.name}: {declared.path} was recorded but is not in the file")
-            elif (leaf.shape, leaf.dtype) != (declared.shape, declared.dtype):
-                problems.append(
-                    f"{case.file.name}: {declared.path} was recorded as {_type(declared)}, the file has {_type(leaf)}"
-                )
-            elif leaf.sha256 != declared.sha256:
-                problems.append(f"{case.file.name}: {declared.path} reads back with other values than recorded")
-        if case.declared and found:
-            problems.append(f"{case.file.name}: {', '.join(found)} was never recorded")
+    problems = [
+        Problem(case.name, f"{case.file.name}: {text}") for case in _readable(evidence) for text in _undeclared(case)
+    ]
     return _check("declared", "Shapes and dtypes as declared", problems, _count_arrays(evidence))
+
+
+def _undeclared(case: CaseFacts) -> Iterator[str]:
+    found = {leaf.path: leaf for leaf in case.file.leaves}
+    for declared in case.declared:
+        leaf = found.pop(declared.path, None)
+        if leaf is None:
+            yield f"{declared.path} was recorded but is not in the file"
+        elif (leaf.shape, leaf.dtype) != (declared.shape, declared.dtype):
+            yield f"{declared.path} was recorded as {_type(declared)}, the file has {_type(leaf)}"
+        elif leaf.sha256 != declared.sha256:
+            yield f"{declared.path} reads back with other values than recorded"
+    if case.declared and found:
+        yield f"{', '.join(found)} was never recorded"
 
 
 def _not_constant(evidence: Evidence) -> Check:
@@ -152,8 +176,8 @@ def _not_constant(evidence: Evidence) -> Check:
         for name, leaves in _recorded(case, evidence.mode).items():
             reason = _stillness(leaves)
             if reason and not any(_allows(case, leaf, "constant") for leaf in leaves):
-                where = f"case {case.name}: {case.label(name)}"
-                problems.append(f"{where} {reason}; it can tell no implementation from another")
+                text = f"{case.label(name)} {reason}; it can tell no implementation from another"
+                problems.append(_problem(case, text))
     return _check("constant", "Not constant", problems, "every output varies")
 
 
@@ -201,9 +225,9 @@ def _in_range(evidence: Evidence) -> Check:
         if _allows(case, leaf, "range"):
             continue
         if size > LARGEST:
-            problems.append(f"case {case.name}: {label} reaches {size:.3g}, beyond {LARGEST:g}")
+            problems.append(_problem(case, f"{label} reaches {size:.3g}, beyond {LARGEST:g}"))
         elif leaf.section == "output" and 0 < size < SMALLEST:
-            problems.append(f"case {case.name}: {label} is at most {size:.3g}, below {SMALLEST:g}")
+            problems.append(_problem(case, f"{label} is at most {size:.3g}, below {SMALLEST:g}"))
     detail = f"outputs at most {max(ranges):.3g} in magnitude" if ranges else "no floating-point outputs"
     return _check("range", "Value range sane", problems, detail)
 
@@ -215,15 +239,16 @@ def _seed_recorded(evidence: Evidence) -> Check:
         if "seed" not in _wanted_keys(case, evidence.mode):
             continue
         if not seeds or not isinstance(seeds[0], int):
-            problems.append(f"{case.file.name} does not say its seed as an integer under `seed`")
+            problems.append(Problem(case.name, f"{case.file.name} does not say its seed as an integer under `seed`"))
         elif evidence.mode == "cases" and seeds[0] != evidence.seed:
-            problems.append(f"{case.file.name} says seed {seeds[0]}, the run had {evidence.seed}")
+            text = f"{case.file.name} says seed {seeds[0]}, the run had {evidence.seed}"
+            problems.append(Problem(case.name, text))
     return _check("seed", "Seed recorded", problems, str(evidence.seed))
 
 
 def _reproducible(evidence: Evidence) -> Check:
     excused = {case.name for case in evidence.cases if "reproducible" in case.allowed.get("*", {})}
-    problems = [text for name, text in evidence.disagreements.items() if name not in excused]
+    problems = [Problem(name, text) for name, text in evidence.disagreements.items() if name not in excused]
     title = "A second run agrees bit for bit"
     return _check("reproducible", title, problems, "in a fresh process")
 
@@ -256,10 +281,11 @@ _CHECKS: tuple[Callable[[Evidence], Check], ...] = (
 )
 
 
-def _check(name: str, title: str, problems: Sequence[str], detail: str) -> Check:
-    if problems:
-        return Check(name, title, FAILED, problems[0], tuple(problems))
-    return Check(name, title, PASSED, detail)
+def _check(name: str, title: str, problems: Sequence[Problem], detail: str) -> Check:
+    if not problems:
+        return Check(name, title, PASSED, detail)
+    cases, texts = (tuple(dict.fromkeys(items)) for items in zip(*problems, strict=True))
+    return Check(name, title, FAILED, texts[0], texts, cases, (name,) if name in _ALLOWABLE else ())
 
 
 def _wanted_keys(case: CaseFacts, mode: str) -> Sequence[str]:
@@ -287,9 +313,13 @@ def _allows(case: CaseFacts, leaf: LeafFacts, check: str) -> bool:
     return case.allows(leaf.path, check)
 
 
-def _bad_values(case: CaseFacts, leaf: LeafFacts, count: int, what: str) -> str:
+def _bad_values(case: CaseFacts, leaf: LeafFacts, count: int, what: str) -> Problem:
     where = f", first at index {list(leaf.first_bad)}" if leaf.first_bad else ""
-    return f"case {case.name}: {case.label(leaf.path)} has {count} {what} of {leaf.elements}{where}"
+    return _problem(case, f"{case.label(leaf.path)} has {count} {what} of {leaf.elements}{where}")
+
+
+def _problem(case: CaseFacts, text: str) -> Problem:
+    return Problem(case.name, f"case {case.name}: {text}")
 
 
 def _type(leaf: LeafFacts) -> str:

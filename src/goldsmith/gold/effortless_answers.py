@@ -179,14 +179,14 @@ def _are_alike(one: TensorEntry, two: TensorEntry) -> bool:
     return all(a is not None and b is not None and abs(a - b) <= _ALIKE * max(sizes) for a, b in pairs)
 
 
-def hollow_problems(found: Sequence[Hollow]) -> list[str]:
+def hollow_problems(found: Sequence[Hollow]) -> dict[str, str]:
     """Describe cases of which every record is hollow, by their first record."""
     first = {item.case: item for item in reversed(found) if item.whole}
-    return [
-        f"case {item.case}: {item.answer} would pass as {item.record}, and nothing else in it asks for more; it can "
-        "tell no implementation from one that does nothing"
+    return {
+        item.case: f"case {item.case}: {item.answer} would pass as {item.record}, and nothing else in it asks for "
+        "more; it can tell no implementation from one that does nothing"
         for item in reversed(first.values())
-    ]
+    }
 
 
 def hollow_advice(found: Sequence[Hollow], given: Sequence[Advice] = ()) -> list[Advice]:

@@ -133,7 +133,7 @@ class Summary:
             stem = name.rpartition(".")[0]
             extras = [(suffix.split(".")[1], sizes.get(stem + suffix)) for suffix in _EXTRAS]
             extra = "".join(f"  + {what} {human_size(size):>8}" for what, size in extras if size)
-            mark = self._file_mark(outcome, stem)
+            mark = self._file_mark(outcome, name, stem)
             self._line(f"  {mark} {name.ljust(width)}  {human_size(sizes[name]):>8}{extra}")
 
     def show_checks(self, checks: Sequence[Check], title: str = "Verification") -> None:
@@ -188,10 +188,12 @@ class Summary:
             for line in error.prints.strip().splitlines()[-8:]:
                 self._line(f"  | {line}")
 
-    def _file_mark(self, outcome: Outcome, stem: str) -> str:
-        """Return the mark for whether a file is fine; where stale gold was kept, for whether the file would change."""
+    def _file_mark(self, outcome: Outcome, name: str, stem: str) -> str:
+        """Return the mark for whether a file is fine, with those that belong to it; where stale gold was kept, for
+        whether it would change."""
         if outcome.outcome != "stale":
-            return self._mark(all(file.ok for file in outcome.files))
+            own = {name, *(stem + suffix for suffix in _EXTRAS)}
+            return self._mark(all(file.ok for file in outcome.files if file.path.rpartition("/")[2] in own))
         if self._rich:
             return "🔄" if _would_change(outcome, stem) else "✅"
         return "would change" if _would_change(outcome, stem) else "same        "
