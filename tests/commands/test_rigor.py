@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
+import msgspec
 import pytest
+from rich.console import Console
 
 from goldsmith.errors.injection import IsInjected
 from goldsmith.errors.mutants import BadOperators, NoSuchMutant
+from goldsmith.html_report.rigor_page import rigor_page
 from goldsmith.mutants.results import Finding, Rigor
+from goldsmith.render.rigor import show_rigor
 from support.course import RECIPE_FILE, CourseOnDisk
 from support.mutant_course import by_name, mutated_course, rigor_of
 
@@ -64,6 +69,29 @@ def test_what_no_case_runs_survives_and_is_never_called_equivalent(found: dict[s
     item = found["unused/never-runs"]
     assert (item.outcome, item.reason) == ("survived", "no case runs it")
     assert item.advice == "a case that reaches ops.py:17, in unused"
+
+
+def test_what_no_case_runs_is_one_line_for_each_function(found: dict[str, Finding]) -> None:
+    one = found["unused/never-runs"]
+    many = tuple(msgspec.structs.replace(one, name=f"unused/x-{line}", line=line) for line in range(17, 400))
+    others = tuple(msgspec.structs.replace(one, part="other", name=f"other/{line}", line=9) for line in range(3))
+    rigor = Rigor(assignment="hw1", made=386, findings=(*many, *others))
+
+    def shown(*, everything: bool) -> list[str]:
+        text = io.StringIO()
+        show_rigor(Console(file=text, width=120), rigor, everything=everything)
+        return text.getvalue().splitlines()
+
+    lines = shown(everything=False)
+    assert len(lines) < 20
+    assert "  No case runs 386 mutants: add one for each of these (--all lists every mutant)" in lines
+    rows = [line.split() for line in lines]
+    assert ["unused", "383", "ops.py:17", "to", "399"] in rows
+    assert ["other", "3", "ops.py:9"] in rows
+    assert len(shown(everything=True)) > 386
+    page = rigor_page([rigor])
+    assert "What would catch it" not in page
+    assert "<td>383</td><td>ops.py:17 to 399</td>" in page
 
 
 def test_not_told_apart_is_what_stays_below_1e_9_in_float64_under_every_condition(found: dict[str, Finding]) -> None:

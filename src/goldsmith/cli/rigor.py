@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 @option("--only", metavar="NAME", multiple=True, help="Only this mutant, part or operator; may be given several times.")
 @option("--max", "most", metavar="N", type=click.IntRange(1), help="Try at most this many mutants, spread evenly.")
 @flag("--baselines", help="Also try the internal tests and plain tolerances on them. Slow.")
-@flag("--all", "everything", help="Also list the mutants that were killed.")
+@flag("--all", "everything", help="Also list mutants that were killed or that no case runs.")
 @flag("--list", "listed", help="Show the mutants without trying them.")
 @option("--html", "page", metavar="FILE", type=PATH, help="Also write a page to look at.")
 @flag("--again", help="Try all again, even those with a cached result.")

@@ -24,7 +24,17 @@ from goldsmith.mutants.baselines import InternalTests, customary_case, plainly_d
 from goldsmith.mutants.equivalence import ADVICE, PLAIN, SAME, WHY, deviation, deviation_under, only_wide
 from goldsmith.mutants.mutants import Mutant
 from goldsmith.mutants.normal_form import are_same_program
-from goldsmith.mutants.results import CRASHED, EQUIVALENT, KILLED, NOT_TOLD_APART, SURVIVED, Baselines, Finding, finding
+from goldsmith.mutants.results import (
+    CRASHED,
+    EQUIVALENT,
+    KILLED,
+    NOT_TOLD_APART,
+    SURVIVED,
+    UNREACHED,
+    Baselines,
+    Finding,
+    finding,
+)
 from goldsmith.mutants.solution_baseline import SolutionBaseline, shown_under
 from goldsmith.mutants.workspace_pool import PooledWorkspace, WorkspacePool
 from goldsmith.process.launcher import Watcher
@@ -59,7 +69,7 @@ class MutantRunner:
             found = finding(mutant, EQUIVALENT, reason="the same program: both compile to the same instructions")
         elif not cases:
             advice = f"a case that reaches {line_place(*mutant.place)}, in {mutant.part}"
-            found = finding(mutant, SURVIVED, reason="no case runs it", advice=advice)
+            found = finding(mutant, SURVIVED, reason=UNREACHED, advice=advice)
         else:
             with self._borrow(mutant) as pooled:
                 screened = self._screen(pooled.stage, cases)

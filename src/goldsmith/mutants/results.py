@@ -15,6 +15,8 @@ SURVIVED: Outcome = "survived"
 NOT_TOLD_APART: Outcome = "not-told-apart"
 EQUIVALENT: Outcome = "equivalent"
 COULD_NOT_RUN: Outcome = "could-not-run"
+UNREACHED = "no case runs it"
+"""The reason why a mutant survived that no case runs."""
 OUTCOMES: tuple[Outcome, ...] = (KILLED, CRASHED, SURVIVED, NOT_TOLD_APART, EQUIVALENT, COULD_NOT_RUN)
 
 

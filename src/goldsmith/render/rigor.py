@@ -26,6 +26,7 @@ from goldsmith.mutants.results import (
     NOT_TOLD_APART,
     OUTCOMES,
     SURVIVED,
+    UNREACHED,
     Finding,
     Rigor,
 )
@@ -185,7 +186,10 @@ def show_rigor(console: Console, rigor: Rigor, *, everything: bool = False) -> N
             _line(console)
             _line(console, Text(title, f"bold {_COLOURS[outcome]}"))
         for item in found:
-            _explain(console, item)
+            if everything or item.reason != UNREACHED:
+                _explain(console, item)
+        if not everything:
+            _by_function(console, found)
     if rigor.explained:
         _line(console)
         _line(console, Text("Explained by the course, and not counted", "bold dim"))
@@ -325,6 +329,31 @@ def _explain(console: Console, item: Finding) -> None:
         _line(console, Text("    but: ", "dim"), item.explained)
     elif item.advice:
         _line(console, Text("    add: ", "dim"), item.advice)
+
+
+def unreached_parts(findings: Sequence[Finding]) -> list[tuple[str, int, str]]:
+    """List functions with mutants that no case runs, how many there are, and where: what is missing is a case for each
+    function, not for each mutant."""
+    parts: dict[str, list[Finding]] = {}
+    for item in findings:
+        if item.reason == UNREACHED and not item.explained:
+            parts.setdefault(item.part, []).append(item)
+    rows = []
+    for part, own in parts.items():
+        first, last = min(item.line for item in own), max(item.line for item in own)
+        rows.append((part, len(own), line_place(own[0].file, first) + (f" to {last}" if last > first else "")))
+    return rows
+
+
+def _by_function(console: Console, findings: Sequence[Finding]) -> None:
+    rows = unreached_parts(findings)
+    if not rows:
+        return
+    count = _mutants(sum(number for _, number, _ in rows))
+    _line(console)
+    _line(console, f"  No case runs {count}: add one for each of these (--all lists every mutant)")
+    cells = [(f"  {part}", str(number), place) for part, number, place in rows]
+    _table(console, ("  part", "mutants", "lines"), cells, numbers=1)
 
 
 def _difference(console: Console, before: str, after: str) -> None:
