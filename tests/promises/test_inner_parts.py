@@ -158,7 +158,7 @@ def test_a_call_that_is_made_for_nothing_earns_nothing(course: CourseOnDisk, war
     assert without_points(grade) == dict.fromkeys(("softmax", "breadth", "clip"), "not-judged")
     assert sorted(grade.review) == ["breadth", "clip", "softmax"]
     assert verdict.outcome == "agrees"
-    assert "Staff will look at `breadth`, `clip`, `softmax`." in feedback_markdown(grade, verdict)
+    assert "Staff will look at `breadth`, `clip` and `softmax`." in feedback_markdown(grade, verdict)
 
 
 def test_to_return_what_was_computed_elsewhere_earns_nothing(course: CourseOnDisk, warm: ForkServer) -> None:

@@ -3,7 +3,7 @@ JAX's or a compiled library's, may round to float32 whatever it is given and wha
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import numpy as np
@@ -43,9 +43,9 @@ def computed_dtype(values: Array, dtype: str) -> str:
     return next((name for name in reversed(BITS) if BITS[name] < BITS[own] and _fit(values, name)), dtype)
 
 
-def is_float64(values: Array) -> bool:
-    """Say whether numbers of a run in float64 were computed in it, as far as they show it."""
-    return computed_dtype(values, "float64") == "float64"
+def is_float64(values: Any) -> bool:
+    """Say whether numbers of a run in float64 were computed in it, as far as they show it; a sketch shows nothing."""
+    return not hasattr(values, "__array__") or computed_dtype(values, "float64") == "float64"
 
 
 def unit_of(values: Array, dtype: str) -> float:
