@@ -22,7 +22,7 @@ from goldsmith.check.verdicts import (
     PartVerdict,
     Verdict,
 )
-from goldsmith.comparison.results import SKETCHED, TEXTS, LeafComparison
+from goldsmith.comparison.results import SKETCHED, TEXTS, LeafComparison, shown_numbers
 from goldsmith.foundation.wording import count_of
 
 OUTCOMES = {
@@ -34,6 +34,7 @@ OUTCOMES = {
 }
 _MORE_THAN_VALUES = ("precision", "second-run", "uninitialised")
 """Kinds of difference that no value shows: the reason has to be given as well."""
+_DIGITS = 6
 _PREFIX = {
     "import": "could not be imported: ",
     "package": "it imports what is not installed here: ",
@@ -85,6 +86,8 @@ def _judgement(verdict: Verdict) -> str:
         wrong = [f"{part.name} is {part_sentence(part)}" for part in verdict.parts if part.unused]
         return f"{_every(total)} agree{'s' if total == 1 else ''}, but {'; '.join(wrong)}"
     where = f"{count[DIFFERS]} of {cases}{f', {others}' if others else ''}"
+    if all(case.close for case in verdict.cases if case.outcome == DIFFERS):
+        return f"differs in {where}, and is so close to what is allowed that it needs review"
     if not verdict.first_divergence:
         return f"differs in {where}"
     return f"differs in {where}; {first_wrong(verdict)} is the first to go wrong"
@@ -151,7 +154,8 @@ def case_sentence(case: CaseVerdict) -> str:
         return one_line(case.reason)
     more = sum(not leaf.agrees for leaf in case.leaves) - 1
     others = f", and {more} more" if more > 0 else ""
-    return f"{leaf_name(case, first)} {how_far(first)}{others}"
+    doubt = "; close to what is allowed: needs review" if case.close else ""
+    return f"{leaf_name(case, first)} {how_far(first)}{others}{doubt}"
 
 
 def cause_sentence(cause: Cause) -> str:
@@ -234,12 +238,11 @@ def leaf_lines(leaf: LeafComparison, *, reveal: bool, gold: str = "gold") -> lis
         found = found.replace("actual is gold", f"it is {gold}", 1) if gold != "gold" else found
         lines.append(f"it looks like this: {found} (checked)")
     if leaf.index and leaf.actual is not None:
-        right = f", {gold} {_number(leaf.gold)}" if reveal else ""
-        lines.append(f"worst at {list(leaf.index)}: {_number(leaf.actual)}{right}")
+        actual, right = shown_numbers(leaf.actual, leaf.gold if reveal else None, _DIGITS)
+        lines.append(f"worst at {list(leaf.index)}: {actual}{f', {gold} {right}' if reveal else ''}")
     elif leaf.actual is not None and leaf.problem == "values":
-        alike = reveal and leaf.gold is not None and _number(leaf.actual) == _number(leaf.gold)
-        shown = repr if alike else _number
-        lines.append(f"it is {shown(leaf.actual)}" + (f", {gold} is {shown(leaf.gold)}" if reveal else ""))
+        actual, right = shown_numbers(leaf.actual, leaf.gold if reveal else None, _DIGITS)
+        lines.append(f"it is {actual}" + (f", {gold} is {right}" if reveal else ""))
     if _is_exact(leaf):
         return lines
     said = [f"cosine {leaf.cosine:.4f}"] if leaf.cosine is not None and leaf.elements > 1 else []
@@ -259,10 +262,6 @@ def part_sentence(part: PartVerdict) -> str:
     if part.outcome == AGREES:
         return "when given the right inputs" if part.alone else f"in {part.case}" if part.case else ""
     return f"at {part.where}" if part.where else f"in {part.case}" if part.case else ""
-
-
-def _number(value: object) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def ended(sentence: str) -> str:

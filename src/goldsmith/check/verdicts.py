@@ -126,6 +126,8 @@ class CaseVerdict(msgspec.Struct, frozen=True, kw_only=True):
     """The dtype that decided, or `exact`."""
     own_dtype_only: bool = False
     """Whether it would not run in float64, in which gold was: its own dtype hides small mistakes."""
+    close: bool = False
+    """Whether it differs by little more than its tolerance, and no run in float64 decides: it needs review."""
     met: str = ""
     """The variant whose answer was met, where the case accepts several."""
     first_divergence: str = ""

@@ -16,6 +16,7 @@ SKETCHED = "sketched"
 TEXTS = ("str", "bytes")
 """The dtypes of leaves that are not numbers."""
 _SHOWN = 20
+_ALL_DIGITS = 17
 
 
 class LeafComparison(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -187,13 +188,14 @@ def _values(leaf: LeafComparison) -> str:
     if leaf.elements <= 1:
         return f"is {leaf.actual}, gold is {leaf.gold}"
     times = f", by up to {leaf.excess:.3g} x" if math.isfinite(leaf.excess) else ""
-    gap = f"largest gap {_number(leaf.largest_gap)} {_place(leaf)}"
+    gap = f"largest gap {_shown(leaf.largest_gap)} {_place(leaf)}"
     return f"{leaf.mismatched} of {leaf.elements} elements out of tolerance{times}; {gap}{_counts(leaf)}"
 
 
 def _place(leaf: LeafComparison) -> str:
     index = "" if leaf.index is None else f"at {list(leaf.index)} "
-    return f"{index}(actual {_number(leaf.actual)}, gold {_number(leaf.gold)})"
+    actual, gold = shown_numbers(leaf.actual, leaf.gold)
+    return f"{index}(actual {actual}, gold {gold})"
 
 
 def _counts(leaf: LeafComparison) -> str:
@@ -226,8 +228,17 @@ def _form(dtype: str, shape: tuple[int, ...]) -> str:
     return f"{dtype} {list(shape)}" if shape else dtype
 
 
-def _number(value: Number) -> str:
-    return f"{value:.9g}" if isinstance(value, float) else str(value)
+def shown_numbers(one: Number, two: Number, digits: int = 9) -> tuple[str, str]:
+    """Write two numbers with as many digits as it takes to tell them apart, and at least `digits`."""
+    found = _shown(one, digits), _shown(two, digits)
+    while found[0] == found[1] and one != two and digits < _ALL_DIGITS:
+        digits += 1
+        found = _shown(one, digits), _shown(two, digits)
+    return found
+
+
+def _shown(value: Number, digits: int = 9) -> str:
+    return f"{value:.{digits}g}" if isinstance(value, float) else str(value)
 
 
 def _finite(leaf: Any) -> Any:

@@ -53,6 +53,7 @@ def _case(case: CaseVerdict) -> CaseVerdict:
         leaves=tuple(map(_leaf, case.leaves)),
         natural=tuple(map(_leaf, case.natural)),
         modules=tuple(map(_module, case.modules)),
+        close=False,  # a step of its own, within the first that is wrong
     )
 
 

@@ -162,7 +162,8 @@ class Scorer:
             return Observation(COULD_NOT_RUN, why, doubtful=case.kind not in _CLEAR)
         if case.outcome == ERROR:
             return _withheld(case)
-        return Observation(DIFFERS, words.case_sentence(case) or "differs", share=self._agreeing(case))
+        why = words.case_sentence(case) or "differs"
+        return Observation(DIFFERS, why, share=self._agreeing(case), doubtful=case.close)
 
     def _for_nothing(self, case: CaseVerdict) -> str:
         """Say why a case that agrees is worth nothing: all that it shows is unwritten, or its values take no work and
@@ -216,13 +217,20 @@ class Scorer:
             doubtful = part.outcome == COULD_NOT_RUN and not nothing
             return Observation(part.outcome, f"{nothing}; {where}" if nothing else where, doubtful=doubtful)
         if part.outcome == DIFFERS:
-            return Observation(DIFFERS, f"goes wrong {where}" if where else "goes wrong")
+            why = f"goes wrong {where}" if where else "goes wrong"
+            return Observation(DIFFERS, why, doubtful=self._is_close)
         case = next((item for item in self.verdict.cases if item.name == part.case), None)
         reason = f": {words.case_sentence(case)}" if case else ""
         clear = case is not None and case.kind in _CLEAR
         return Observation(
             COULD_NOT_RUN, f"not judged: could not run{f' {where}' if where else ''}{reason}", doubtful=not clear
         )
+
+    @property
+    def _is_close(self) -> bool:
+        """Say whether nothing is off by more than little, so that it may all be right."""
+        wrong = [case for case in self.verdict.cases if case.outcome == DIFFERS]
+        return bool(wrong) and all(case.close for case in wrong)
 
     def _unseen(self, name: str, showing: list[CaseVerdict]) -> Observation:
         """Explain why nothing speaks for or against a part: its cases did not run, or go wrong elsewhere first."""

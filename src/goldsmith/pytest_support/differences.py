@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from goldsmith.comparison.results import Comparison, LeafComparison
+from goldsmith.comparison.results import Comparison, LeafComparison, shown_numbers
 from goldsmith.foundation.nested import walk
 from goldsmith.gold.arrays import is_array, numbers_of
 
@@ -41,6 +41,7 @@ def _elements(leaf: LeafComparison, actual: Any, kept: Any) -> Iterator[str]:
     for flat in order[:_MOST_ELEMENTS]:
         index = np.unravel_index(flat, gaps.shape)
         place = [int(number) for number in index]
-        yield f"{place}: {one[index]:.9g}, gold {two[index]:.9g}, off by {gaps[index]:.3g}"
+        found, gold = shown_numbers(float(one[index]), float(two[index]))
+        yield f"{place}: {found}, gold {gold}, off by {gaps[index]:.3g}"
     if len(order) > _MOST_ELEMENTS:
         yield f"and {len(order) - _MOST_ELEMENTS} nearer ones"
