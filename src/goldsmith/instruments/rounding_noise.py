@@ -1,8 +1,9 @@
 """Rounding noise: random changes of the last bit, as another order of the same additions would cause.
 
 The result of every operation that rounds is disturbed by at most one unit in the last place, including backward passes
-and optimisers (Monte Carlo arithmetic at operator level). Torch operations are intercepted by a dispatch mode. NumPy
-has no such hook; there only the inputs are disturbed.
+and optimisers (Monte Carlo arithmetic at operator level). Whole numbers stay, whatever the operation: counts, indices
+and buckets that are kept in floating point are exact, and often become an index next. Torch operations are intercepted
+by a dispatch mode. NumPy has no such hook; there only the inputs are disturbed.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
+import math
 import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -30,7 +32,9 @@ EXACT = frozenset(
     """.split()  # noqa: SIM905
 )
 """Operations that move, choose or draw numbers and round nothing."""
-_WHOLE = frozenset({"sum", "cumsum", "add", "sub", "rsub", "mul"})
+_SPARE_BITS, _FEW_BITS = 8, 11
+"""A whole number is exact unless it is so large that, by chance, a rounded one is whole more often than once in 2^8
+times. Of dtypes with so few bits, a tensor of nothing but whole numbers is."""
 
 
 @contextlib.contextmanager
@@ -87,12 +91,29 @@ def _pool(seed: int, narrowed: bool) -> _Pool:
 
 @dataclasses.dataclass(frozen=True)
 class _Stretch:
-    """Random factors within one unit in the last place of 1, and their offsets from 1."""
+    """Offsets from 1 of random factors within one unit in its last place, and which numbers they are for."""
 
     wide: torch.dtype
-    factors: torch.Tensor
     offsets: torch.Tensor
     one: torch.Tensor
+    bits: int
+
+    @functools.cached_property
+    def bound(self) -> float:
+        return 2.0 ** (self.bits - _SPARE_BITS)
+
+    def moved(self, value: torch.Tensor) -> torch.Tensor:
+        """Return 1 for every number that noise moves, 0 for whole ones. What is beyond the bound is none: clamped, it
+        is not itself."""
+        import torch
+
+        if value.is_complex():
+            parts = torch.view_as_real(value.resolve_conj())
+            return parts.clamp(-self.bound, self.bound).round_().ne_(parts).amax(-1)
+        bound, all_of_it = self.bound, self.bound * 2.0**_SPARE_BITS
+        if self.bits <= _FEW_BITS and not value.clamp(-all_of_it, all_of_it).round_().ne_(value).any():
+            bound = all_of_it
+        return value.clamp(-bound, bound).round_().ne_(value).to(self.wide)
 
 
 class _Pool(dict[Any, _Stretch]):
@@ -110,8 +131,10 @@ class _Pool(dict[Any, _Stretch]):
 
         kind, device = key
         wide = torch.float64 if kind in (torch.float64, torch.complex128) else torch.float32
-        factors = (1 + self._drawn * max(torch.finfo(kind).eps, self._least)).to(device, wide)
-        found = self[key] = _Stretch(wide, factors, factors - 1, torch.ones((), dtype=wide, device=device))
+        eps = torch.finfo(kind).eps
+        factors = (1 + self._drawn * max(eps, self._least)).to(device, wide)
+        one = torch.ones((), dtype=wide, device=device)
+        found = self[key] = _Stretch(wide, factors - 1, one, 1 - round(math.log2(eps)))
         return found
 
 
@@ -147,60 +170,55 @@ def _mode(torch: Any, stretches: _Pool, counter: Counter) -> Any:
             if targets is None:
                 targets = self._targets[func] = _targets(func)
             for position, name in targets.written:
-                self._disturb(args[position] if position < len(args) else (kwargs or {}).get(name), False)
+                self._disturb(args[position] if position < len(args) else (kwargs or {}).get(name))
             if targets.fresh:
-                self._disturb(result, targets.whole)
+                self._disturb(result)
             return result
 
-        def _disturb(self, value: Any, whole: bool) -> None:
+        def _disturb(self, value: Any) -> None:
             if isinstance(value, tensor):
                 kind = value.dtype
                 inexact = kind.is_floating_point or kind.is_complex
                 if inexact and value.layout == strided and not value._is_zerotensor():
                     counter.wide += kind in doubles
-                    whole = whole and not kind.is_complex
                     if value.numel() > _BUFFER and value.is_contiguous():
                         for part in value.view(-1).split(_BUFFER):  # factors for all of it would need as much memory
-                            part.mul_(self._factor(part, whole))
+                            part.mul_(self._factor(part))
                     else:
-                        value.mul_(self._factor(value, whole))
+                        value.mul_(self._factor(value))
             elif isinstance(value, (list, tuple)):
                 for item in value:
-                    self._disturb(item, False)
+                    self._disturb(item)
 
-        def _factor(self, value: torch.Tensor, whole: bool) -> torch.Tensor:
-            """Return the next stretch of noise in the value's shape; a value larger than the buffer repeats it."""
+        def _factor(self, value: torch.Tensor) -> torch.Tensor:
+            """Return the next stretch of noise in the value's shape, 1 where the value is whole; a value larger than
+            the buffer repeats it."""
             stretch, shape = stretches[value.dtype, value.device], value.shape
             known = self._layouts.get(shape)
             if known is None:
                 known = self._layouts[shape] = value.numel(), _strides(shape)
             count, strides = known
+            moved = stretch.moved(value)
             if count > _BUFFER:
-                factor = stretch.factors.repeat(-(-count // _BUFFER))[:count].view(shape)
-                return factor.masked_fill(value == value.round(), 1.0) if whole else factor
+                offsets = stretch.offsets.repeat(-(-count // _BUFFER))[:count].view(shape)
+                return torch.addcmul(stretch.one, moved, offsets)
             if self._position + count > _BUFFER:
                 self._position = (self._position * 7 + count) % 1021 % (_BUFFER - count + 1)
             start = self._position
             self._position += count
-            # Slicing and viewing would take three times as long.
-            if not whole:
-                return stretch.factors.as_strided(shape, strides, start)
-            # 1 where the value is whole. A mask for some thousand elements takes 28 to 84 us, these steps take 6. They
-            # are exact, the last one too: it gives back the factor that the offset was computed from.
-            moved = value.round().ne_(value)
-            return moved.to(stretch.wide).mul_(stretch.offsets.as_strided(shape, strides, start)).add_(stretch.one)
+            # Slicing and viewing would take three times as long, and a mask ten times. All steps are exact, the last
+            # one too: it gives back the factor that the offset was computed from.
+            return torch.addcmul(stretch.one, moved, stretch.offsets.as_strided(shape, strides, start))
 
     return RoundingNoise()
 
 
 @dataclasses.dataclass(frozen=True)
 class _Targets:
-    """Where an operation's rounding ends up: in arguments it writes to, in fresh results, or nowhere. With `whole`,
-    whole numbers in the result are exact and stay: they often become an index next."""
+    """Where an operation's rounding ends up: in arguments it writes to, in fresh results, or nowhere."""
 
     written: tuple[tuple[int, str], ...] = ()
     fresh: bool = False
-    whole: bool = False
 
 
 def _targets(func: Any) -> _Targets:
@@ -212,5 +230,4 @@ def _targets(func: Any) -> _Targets:
         for position, item in enumerate(schema.arguments)
         if item.alias_info is not None and item.alias_info.is_write
     )
-    name = schema.name.partition("::")[2]
-    return _Targets(written, fresh=all(item.alias_info is None for item in schema.returns), whole=name in _WHOLE)
+    return _Targets(written, fresh=all(item.alias_info is None for item in schema.returns))
