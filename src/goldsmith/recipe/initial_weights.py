@@ -72,13 +72,16 @@ def draw_weights(
 def telling_statistics(draws: Array) -> tuple[str, ...]:
     """Return which statistics describe a weight, drawn once for each seed, besides its mean and its spread.
 
-    `constants` are elements that come out the same from every seed, `constant` is their one value; `rows of 4` and
-    `columns of 4` are the blocks of a weight that are initialised differently, `alike rows of 4` those that are not.
+    `constant_at` says which elements come out the same from every seed, `constants` are those, and `constant` is their
+    one value; `rows of 4` and `columns of 4` are the blocks of a weight that are initialised differently, `alike rows
+    of 4` those that are not.
     """
     same = _constants(draws)
     if same.all():
         return () if _are_one(draws[0]) else ("constants",)
-    found = [] if not same.any() else ["constant" if _are_one(draws[0][same]) else "constants"]
+    found = ["constant_at"]
+    if same.any():
+        found.append("constant" if _are_one(draws[0][same]) else "constants")
     axes = {"rows": 0} | ({"columns": 1} if draws.ndim == 3 else {})
     longest = max(axes.values(), key=lambda axis: draws.shape[1 + axis]) if draws.ndim > 1 else None
     for what, axis in axes.items() if draws.ndim > 1 else ():
@@ -101,11 +104,13 @@ def statistics_of(draws: Array, telling: Sequence[str]) -> dict[str, Statistic]:
 def _more(draws: Array, kind: str) -> Iterator[tuple[str, Statistic]]:
     import numpy as np
 
-    if kind in ("constant", "constants"):
+    if kind.startswith("constant"):
         same = _constants(draws)
+        if kind == "constant_at":
+            yield kind, Statistic(_ranges(same), 0.0)
+            return
         values = np.where(same, draws[0], 0.0)
         size = float(np.sqrt(np.mean(values[same] ** 2))) if same.any() else 0.0
-        yield "constant_at", Statistic(_ranges(same), 0.0)
         if kind == "constants":
             yield kind, Statistic(values, CLOSE * size)
         else:

@@ -97,6 +97,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:
         ("2 / fan_in", "2 / fan_out", "differs", "weight.spread"),
         ("2 / fan_in", "1 / fan_in", "differs", "weight.spread"),
         ("np.random.randn(fan_out, fan_in)", "np.random.rand(fan_out, fan_in)", "differs", "weight"),
+        ("np.random.randn(", "np.random.default_rng(0).standard_normal((", "differs", "weight.constant_at"),
         ("np.zeros(fan_out)", "np.full(fan_out, 0.01)", "differs", "bias.mean"),
         ("np.full(fan_out, 0.5)", "np.full(fan_out, 0.5001)", "differs", "scale.mean"),
     ],
@@ -104,7 +105,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:
 def test_another_way_to_draw_the_same_agrees_and_another_spread_does_not(
     made: CourseOnDisk, before: str, after: str, outcome: str, reason: str, tmp_path: Path
 ) -> None:
-    (tmp_path / "ops.py").write_text(textwrap.dedent(SOLUTION).replace(before, after))
+    text = textwrap.dedent(SOLUTION).replace(before, after)
+    (tmp_path / "ops.py").write_text(text.replace("((fan_out, fan_in)", "((fan_out, fan_in))"))
     found = made.run("check", "hw1", str(tmp_path), "--case", "drawn", "--json").json["submissions"][0]
     case = next(item for item in found["cases"] if item["name"] == "drawn")
     assert case["outcome"] == outcome, case
