@@ -31,6 +31,7 @@ from goldsmith.check.provided_restored import Provided
 from goldsmith.check.request import Opened, Request
 from goldsmith.check.shown_parts import Shown
 from goldsmith.check.submissions import Submission
+from goldsmith.check.unwritten_code import name_unwritten
 from goldsmith.check.verdicts import (
     AGREES,
     COULD_NOT_RUN,
@@ -113,7 +114,7 @@ def _check(assignment: Subject, submission: Submission, request: Request, opened
             corrected = CorrectedParts(context, submission, provided, folder, shown, solution)
             verdicts = corrected.judge(verdicts)
             inner = InnerParts(gold, workspace, strategy.replays, layouts, provided.files, corrected.open)
-            verdicts = inner.judge(verdicts)
+            verdicts = name_unwritten(inner.judge(verdicts), shown, provided.unwritten_functions)
             if request.evidence is not None:
                 request.evidence.files = {**provided.files, **cell_files(_placed(assignment, submission))}
                 for case in verdicts.values():
@@ -138,7 +139,7 @@ def _check(assignment: Subject, submission: Submission, request: Request, opened
         first_case=first.name if first else source.case if source else "",
         first_name=source.their_label if source else "",
         first_place=shown_place(_place(source, provided, missing), _placed(assignment, submission)) if source else "",
-        not_started=provided.is_untouched and not any(item.outcome == AGREES for item in found),
+        not_started=provided.is_untouched and outcome not in RIGHT,
         cases=tuple(found),
         parts=parts,
         missing=missing,

@@ -6,6 +6,7 @@ Whether everything a student wrote is right although the whole differs is not gu
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,7 +24,7 @@ from goldsmith.course.solutions import Placement, has_solutions, module_of, plac
 from goldsmith.course.starter_diff import written_by_students
 from goldsmith.course.starter_modules import starter_modules
 from goldsmith.course.subject import Subject
-from goldsmith.course.unwritten import left_as_given, unwritten_parts
+from goldsmith.course.unwritten import left_as_given, unwritten_functions, unwritten_parts
 from goldsmith.errors.base import GoldsmithError
 from goldsmith.errors.notebooks import BadNotebook
 from goldsmith.gold.manifest import Manifest
@@ -70,23 +71,33 @@ class Provided:
         ]
         return cls(starter, submitted, changed, files, functions_left(assignment, starter), tuple(notes))
 
+    @functools.cached_property
+    def _to_write(self) -> dict[str, dict[str, bool]]:
+        """Return, by file, the functions left to students, and whether each is unwritten; none where code is nested too
+        deeply to parse: running it will say so."""
+        found: dict[str, dict[str, bool]] = {}
+        for name, content in self.submitted.items():
+            found[name] = {}
+            with contextlib.suppress(RecursionError, MemoryError):
+                found[name] = unwritten_functions(self.starter[name], content, self.left.get(name, ()))
+        return found
+
     @property
     def is_untouched(self) -> bool:
-        """Return whether nothing of what the starter leaves to students has been written."""
-        left = {name: written_by_students(self.starter[name]) for name in self.submitted}
-        return any(left.values()) and all(left[name] <= written_by_students(self.submitted[name]) for name in left)
+        """Return whether all that the starter leaves to students is as it was given, or empty."""
+        left = {name: written_by_students(self.starter[name]) - set(self.left.get(name, ())) for name in self._to_write}
+        is_read = all(self._to_write[name] or not names for name, names in left.items())
+        return is_read and any(left.values()) and all(all(found.values()) for found in self._to_write.values())
+
+    @property
+    def unwritten_functions(self) -> tuple[str, ...]:
+        """List functions and methods left to students that are as they were given, or empty."""
+        return tuple(name for found in self._to_write.values() for name, unwritten in found.items() if unwritten)
 
     @property
     def unwritten(self) -> tuple[str, ...]:
         """List parts left to students of which nothing is written."""
-        try:
-            return tuple(
-                part
-                for name, content in self.submitted.items()
-                for part in unwritten_parts(self.starter[name], content, self.left.get(name, ()))
-            )
-        except (RecursionError, MemoryError):
-            return ()  # nested too deeply to parse: running it will say so
+        return tuple(part for found in self._to_write.values() for part in unwritten_parts(found))
 
     @property
     def parts(self) -> tuple[str, ...]:

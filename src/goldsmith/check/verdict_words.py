@@ -7,6 +7,8 @@ import shlex
 from collections import Counter
 from collections.abc import Sequence
 
+import msgspec
+
 from goldsmith.check.case_verdict import shown_path
 from goldsmith.check.causes import Cause, alike, telling_case
 from goldsmith.check.shown_parts import part_of
@@ -32,6 +34,7 @@ OUTCOMES = {
     PROVIDED_CHANGED: "provided changed",
     ERROR: "error",
 }
+NOT_STARTED = "not started: what is left to write is as it was given"
 _MORE_THAN_VALUES = ("precision", "second-run", "uninitialised")
 """Kinds of difference that no value shows: the reason has to be given as well."""
 _DIGITS = 6
@@ -75,7 +78,9 @@ def _judgement(verdict: Verdict) -> str:
         differ = f"{count[PROVIDED_CHANGED]} of {cases} differ{'s' if count[PROVIDED_CHANGED] == 1 else ''}"
         return f"everything written is right, but provided code was changed: {parts}; {differ} because of it"
     if verdict.not_started:
-        return "not started: what is left to write is as it was given"
+        rest = headline(msgspec.structs.replace(verdict, not_started=False))
+        is_all = all(case.kind == "stub" or case.outcome == AGREES for case in verdict.cases)
+        return NOT_STARTED if is_all else f"{NOT_STARTED}; {rest}"
     if verdict.outcome == COULD_NOT_RUN:
         some = f"{count[COULD_NOT_RUN]} of {cases} could not run"
         return f"{'no case could run' if count[COULD_NOT_RUN] == total else some}: {_why_not_run(verdict)}{rest}"

@@ -6,7 +6,8 @@ import ast
 import functools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from goldsmith.course.starter_diff import Function, ParsedFile, code_of, parse
+from goldsmith.course.starter_diff import ParsedFile, parse
+from goldsmith.course.stubs import Function, code_of
 from goldsmith.foundation.syntax import decode_source, encode_source
 
 

@@ -1,25 +1,24 @@
 """Find where a solution has drifted from its starter, so that no correct submission could agree with its gold.
 
-Read from the sources alone. A part is *provided* if it does something, has no TODO or "your code" and does not raise
-NotImplementedError. Students get it as it is, so the solution must have the same code, up to comments, docstrings and
+Read from the sources alone. A part is *provided* if it does something and nothing in it is marked as left to students
+(`stubs.py`). Students get it as it is, so the solution must have the same code, up to comments, docstrings and
 formatting. What students write must keep the signature that the starter gives it.
 """
 
 from __future__ import annotations
 
 import ast
-import copy
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from goldsmith.course.layout import Assignment
 from goldsmith.course.solutions import Placement, starter_module
+from goldsmith.course.stubs import Function, code_of, comments_of, has_marks, is_stub, signature
 from goldsmith.foundation.syntax import decode_source, syntax_tree
 
-Function = ast.FunctionDef | ast.AsyncFunctionDef
 _Assignment = ast.Assign | ast.AnnAssign
-_SIGNS = ("TODO", "NotImplementedError", "YOUR CODE", "your code")
 
 
 @dataclass(frozen=True)
@@ -91,21 +90,20 @@ def written_parts(assignment: Assignment, placed: Sequence[Placement]) -> Iterat
 
 @dataclass(frozen=True)
 class ParsedFile:
-    """A parsed file: its named top-level parts, and its lines, which are searched for TODOs."""
+    """A parsed file: its named top-level parts, and its lines."""
 
     lines: list[str]
     parts: Mapping[str, ast.stmt]
 
+    @functools.cached_property
+    def _comments(self) -> Mapping[int, str]:
+        return comments_of("\n".join(self.lines))
+
     def is_provided(self, node: ast.stmt) -> bool:
-        text = "\n".join(self.lines[node.lineno - 1 : node.end_lineno])
-        if isinstance(node, Function) and all(_is_nothing(item) for item in node.body):
+        if isinstance(node, Function) and is_stub(node):
             return False
-        return not any(sign in text for sign in _SIGNS)
-
-
-def _is_nothing(node: ast.stmt) -> bool:
-    """Say whether a statement is `pass`, `...` or a docstring."""
-    return isinstance(node, ast.Pass) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
+        lines = range(node.lineno, (node.end_lineno or node.lineno) + 1)
+        return not has_marks(node, [self._comments[line] for line in lines if line in self._comments])
 
 
 def _read(module: Placement | None) -> ParsedFile | None:
@@ -184,7 +182,7 @@ def _class_drift(name: str, module: ParsedFile, starter: ast.ClassDef, solution:
             yield Drift(f"{name}.{method}", "is missing from the solution", "", "")
     added = theirs.get("__init__")
     if "__init__" not in mine and added is not None and _required(added):
-        yield Drift(f"{name}.__init__", "is not in the starter but takes arguments", "none", _signature(added))
+        yield Drift(f"{name}.__init__", "is not in the starter but takes arguments", "none", signature(added))
 
 
 def _part_drift(name: str, module: ParsedFile, starter: ast.stmt, solution: ast.stmt) -> Iterator[Drift]:
@@ -195,7 +193,7 @@ def _part_drift(name: str, module: ParsedFile, starter: ast.stmt, solution: ast.
             problem = "is provided by the starter, but other code in the solution"
             yield Drift(name, problem, *_differing(starter, solution))
         elif not provided and not _fits(starter, solution):
-            yield Drift(name, "has another signature", _signature(starter), _signature(solution))
+            yield Drift(name, "has another signature", signature(starter), signature(solution))
     elif provided and isinstance(starter, _Assignment) and isinstance(solution, _Assignment):
         one, two = ast.unparse(starter), ast.unparse(solution)
         if one != two:
@@ -225,23 +223,8 @@ def _required(node: Function) -> list[str]:
     return [name for name, default in list(_parameters(node).items())[1:] if default is None]
 
 
-def _signature(node: Function) -> str:
-    """Return the parameters without their annotations, which change nothing at run time."""
-    arguments = copy.deepcopy(node.args)
-    for item in ast.walk(arguments):
-        if isinstance(item, ast.arg):
-            item.annotation = None
-    return f"({ast.unparse(arguments)})"
-
-
 def _bases(node: ast.ClassDef) -> str:
     return ", ".join(ast.unparse(base) for base in node.bases) or "none"
-
-
-def code_of(node: Function) -> str:
-    """Return the code without docstring and annotations, as normalised text."""
-    body = node.body[1:] if ast.get_docstring(node) is not None else node.body
-    return "\n".join([_signature(node), *(ast.unparse(item) for item in body)])
 
 
 def _differing(starter: Function, solution: Function) -> tuple[str, str]:

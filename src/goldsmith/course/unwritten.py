@@ -9,48 +9,41 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Mapping
 
-from goldsmith.course.starter_diff import Function, code_of, parse, written_by_students
+from goldsmith.course.starter_diff import parse, written_by_students
+from goldsmith.course.stubs import Function, is_unwritten
 from goldsmith.foundation.syntax import decode_source, syntax_tree
 
 
 def left_as_given(starter: bytes, solution: bytes) -> list[str]:
-    """List the functions that look as if they were left to students, but that the solution leaves unchanged, too: they
-    are not for students to write."""
-    given, solved = _functions(starter) or {}, _functions(solution) or {}
+    """List the functions that look as if they were left to students, but that the solution leaves as they are, or
+    empty, too: they are not for students to write."""
+    given, solved = functions_in(starter) or {}, functions_in(solution) or {}
     names = sorted(written_by_students(starter) & given.keys() & solved.keys())
-    return [name for name in names if code_of(solved[name]) == code_of(given[name])]
+    return [name for name in names if is_unwritten(solved[name], given[name])]
 
 
-def unwritten_parts(starter: bytes, other: bytes, left: Collection[str] = ()) -> list[str]:
-    """List the classes and functions that `starter` leaves to students and whose functions, except those that are
-    `left_as_given`, are all unchanged or empty in `other`."""
-    given, theirs = _functions(starter), _functions(other)
+def unwritten_functions(starter: bytes, other: bytes, left: Collection[str] = ()) -> dict[str, bool]:
+    """Return the functions and methods that `starter` leaves to students, except those that are `left_as_given`, and
+    whether each of them is still unwritten in `other`; nothing if one of the two does not parse."""
+    given, theirs = functions_in(starter), functions_in(other)
     if theirs is None or given is None:
-        return []
-    parts: dict[str, list[bool]] = {}
-    for name in sorted((written_by_students(starter) & given.keys()) - set(left)):
-        node = theirs.get(name)
-        same = node is not None and (code_of(node) == code_of(given[name]) or is_empty(node))
-        parts.setdefault(name.partition(".")[0], []).append(same)
-    found = [part for part, same in parts.items() if all(same)]
-    return [part for part in found if not _is_set_elsewhere(part, other)]
+        return {}
+    names = sorted((written_by_students(starter) & given.keys()) - set(left))
+    found = {name: name in theirs and is_unwritten(theirs[name], given[name]) for name in names}
+    parts = {name.partition(".")[0] for name, unwritten in found.items() if unwritten}
+    elsewhere = {part for part in parts if _is_set_elsewhere(part, other)}
+    return {name: unwritten and name.partition(".")[0] not in elsewhere for name, unwritten in found.items()}
 
 
-def is_empty(node: Function) -> bool:
-    """Say whether a function does nothing: `pass`, `...`, `return None`, `raise NotImplementedError`."""
-    return not node.decorator_list and all(map(_does_nothing, node.body))
+def unwritten_parts(functions: Mapping[str, bool]) -> list[str]:
+    """List the classes and functions of which nothing is written, where that is known of each function in them."""
+    written = {name.partition(".")[0] for name, unwritten in functions.items() if not unwritten}
+    parts = dict.fromkeys(name.partition(".")[0] for name in functions)
+    return [part for part in parts if part not in written]
 
 
-def _does_nothing(node: ast.stmt) -> bool:
-    match node:
-        case ast.Pass() | ast.Expr(value=ast.Constant()) | ast.Return(value=None | ast.Constant(value=None)):
-            return True
-        case ast.Raise(exc=ast.Name(id="NotImplementedError") | ast.Call(func=ast.Name(id="NotImplementedError"))):
-            return True
-    return False
-
-
-def _functions(source: bytes) -> Mapping[str, Function] | None:
+def functions_in(source: bytes) -> Mapping[str, Function] | None:
+    """Return the functions and methods of a file, by dotted name; None if it does not parse."""
     module = parse(source)
     if module is None:
         return None
@@ -64,15 +57,26 @@ def _functions(source: bytes) -> Mapping[str, Function] | None:
 
 
 def _is_set_elsewhere(part: str, source: bytes) -> bool:
-    """Say whether anything in a file may replace a part."""
-    for node in ast.walk(syntax_tree(decode_source(source))):
+    """Say whether anything in a file may replace a part. A function that sets attributes of what it is given may do so
+    where it decorates something with the part's name."""
+    tree = syntax_tree(decode_source(source))
+    for node in ast.walk(tree):
         match node:
             case ast.ImportFrom(names=names) if any((item.asname or item.name) in (part, "*") for item in names):
                 return True
             case ast.Attribute(value=ast.Name(id=name), ctx=ast.Store()) if name == part:
                 return True
-            case ast.Name(id="setattr" | "globals" | "exec" | "vars"):
+            case ast.Call(func=ast.Name(id="setattr"), args=[ast.Name(id=name), *_]) if name == part:
+                return True
+            case ast.Name(id="globals" | "exec" | "vars"):
                 return True
             case ast.arg(annotation=ast.Name(id=name)) if name == part:
                 return True
-    return False
+            case ast.FunctionDef(decorator_list=[_, *_] as decorators) if any(_names(it, part) for it in decorators):
+                return True
+    outside = [node for node in tree.body if not isinstance(node, Function | ast.ClassDef)]
+    return any(_names(node, "setattr") for node in outside)
+
+
+def _names(node: ast.AST, name: str) -> bool:
+    return any(isinstance(item, ast.Name) and item.id == name for item in ast.walk(node))

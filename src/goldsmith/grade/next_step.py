@@ -72,7 +72,7 @@ def _next_step(grade: Grade) -> tuple[Piece, ...]:
         return (
             Piece("None: the grading program itself failed. Your points are withheld until staff have fixed that."),
         )
-    if grade.not_started:
+    if grade.not_started and grade.cause in ("", "stub"):
         start = grade.first_part or (first.name if first else "")
         return Piece("Not started yet: start with "), Piece(start, "name") if start else Piece("any part"), Piece(".")
     unused = grade.outcome == DIFFERS and not any(case.outcome == DIFFERS for case in grade.cases)

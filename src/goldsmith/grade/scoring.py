@@ -222,6 +222,10 @@ class Scorer:
         case = next((item for item in self.verdict.cases if item.name == part.case), None)
         reason = f": {words.case_sentence(case)}" if case else ""
         clear = case is not None and case.kind in _CLEAR
+        if part.name in self.verdict.unwritten:
+            return _unwritten(part.name)
+        if case is not None and case.kind == "stub":
+            return Observation(COULD_NOT_RUN, f"not judged{reason}")
         return Observation(
             COULD_NOT_RUN, f"not judged: could not run{f' {where}' if where else ''}{reason}", doubtful=not clear
         )
@@ -238,9 +242,12 @@ class Scorer:
         failed = next((case for case in cases if case.outcome == ERROR), None)
         if failed is not None:
             return _withheld(failed)
+        if name in self.verdict.unwritten:
+            return _unwritten(name)
         if cases and all(case.outcome == COULD_NOT_RUN for case in cases):
             case = min(cases, key=self.width)
-            why = f"not judged: {case.name} could not run: {words.case_sentence(case)}"
+            ran = "" if case.kind == "stub" else f"{case.name} could not run: "
+            why = f"not judged: {ran}{words.case_sentence(case)}"
             return Observation(COULD_NOT_RUN, why, doubtful=case.kind not in _CLEAR)
         hidden = next((case for case in cases if any(part_of(item) == name for item in case.unseen)), None)
         if hidden is not None:
@@ -256,6 +263,10 @@ class Scorer:
     def width(self, case: CaseVerdict) -> int:
         """Count the parts that a case runs."""
         return len(self.rubric.shown.get(case.name, ()))
+
+
+def _unwritten(part: str) -> Observation:
+    return Observation(COULD_NOT_RUN, f"not judged: {part} is not written yet")
 
 
 def _withheld(case: CaseVerdict) -> Observation:

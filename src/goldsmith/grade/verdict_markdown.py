@@ -30,7 +30,7 @@ def verdict_markdown(verdict: Verdict, *, reveal: bool = False, verbose: bool = 
 def what_to_look_at(verdict: Verdict, *, reveal: bool = False) -> list[str]:
     """Describe the case that shows best what is wrong, as a list; then what else is wrong, each in one line."""
     case = telling_case(verdict)
-    if case is None or verdict.not_started:
+    if case is None or (verdict.not_started and case.kind == "stub"):
         return []
     first, *others = by_cause(verdict)
     lines = [f"- shown by {code(case.name)}{f': {escaped(case.title)}' if case.title else ''}"]

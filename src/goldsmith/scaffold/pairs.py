@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 from goldsmith.course.layout import is_numbered, is_students_code
 from goldsmith.course.solutions import SUFFIX
 from goldsmith.course.starter_diff import parse_parts, written_by_students
+from goldsmith.course.unwritten import unwritten_functions
 
 Tree = Mapping[str, frozenset[str]]
 """Folders by their path from the root, which is `.`, with the names of their files."""
@@ -148,7 +149,11 @@ def _answers(root: Path, starter: str, solution: str) -> bool | None:
         return True if len(_TODO.findall(one)) > len(_TODO.findall(two)) else None
     left = stubs_in(root / starter)
     if left:
-        done, parts = left - stubs_in(root / solution), parse_parts(_bytes(root / solution))
+        unwritten = unwritten_functions(_bytes(root / starter), _bytes(root / solution))
+        done, parts = (
+            left - {name for name, is_left in unwritten.items() if is_left},
+            parse_parts(_bytes(root / solution)),
+        )
         return True if done and all(name.partition(".")[0] in parts for name in done) else None
     same = PurePosixPath(starter).parent.name == PurePosixPath(solution).parent.name
     unfinished = bool(stubs_in(root / solution))

@@ -6,7 +6,7 @@ import textwrap
 
 import pytest
 
-from goldsmith.course.unwritten import left_as_given, unwritten_parts
+from goldsmith.course.unwritten import left_as_given, unwritten_functions, unwritten_parts
 
 STARTER = """
     import torch
@@ -41,7 +41,7 @@ def unwritten(*changes: tuple[str, str], more: str = "", solution: str = "") -> 
         source = source.replace(old, new, 1)
     starter = textwrap.dedent(STARTER).encode()
     left = left_as_given(starter, textwrap.dedent(solution).encode())
-    return unwritten_parts(starter, f"{source}\n\n{more}\n".encode(), left)
+    return unwritten_parts(unwritten_functions(starter, f"{source}\n\n{more}\n".encode(), left))
 
 
 def test_what_is_as_it_was_given_is_unwritten() -> None:
@@ -77,7 +77,9 @@ def test_one_method_that_is_written_is_enough() -> None:
         "from other import Norm",
         "from other import *",
         "setattr(Norm, 'forward', print)",
+        "for part in (Norm, loss):\n    setattr(part, 'forward', print)",
         "@patch\ndef forward(self: Norm, x):\n    return x",
+        "@add_to_class(Norm)\ndef forward(self, x):\n    return x",
     ],
 )
 def test_what_is_put_in_its_place_in_another_way_is_written(more: str) -> None:

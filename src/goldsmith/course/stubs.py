@@ -1,0 +1,143 @@
+"""What is left to students: functions that do nothing, and code with a mark such as TODO or "your code here".
+
+The same for every reader: which parts students write, which of them nobody has written, what is provided.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import io
+import re
+import tokenize
+from collections.abc import Collection, Iterator, Sequence
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+_GAP = r"[\s-]+"
+_MARKS = re.compile(
+    rf"\btodo\b|\byour{_GAP}(?:own{_GAP})?code\b"
+    rf"|\byour{_GAP}(?:own{_GAP})?(?:solution|implementation|answer|work){_GAP}(?:here|goes)\b"
+    rf"|\b(?:start|begin|end){_GAP}(?:code|solution)\b"
+    rf"|\b(?:finish|complete|implement|write|fill)(?:{_GAP}in)?{_GAP}(?:me|here)\b|\bfill{_GAP}me\b"
+    rf"|\b(?:finish|complete|implement|write){_GAP}(?:this|it)(?:{_GAP}(?:function|method|class|part|line|code))?\s*[.!:]*\s*$"
+    r"|^\W*(?:implement|finish|complete)\W*$|^\W*implement\s*:",
+    re.I | re.M,
+)
+"""What starters say where something is left to write. Bare verbs say so only by themselves: "implement" is also what
+code does."""
+_LOUD = re.compile(rf"\b(?:IMPLEMENT|YOUR{_GAP}(?:SOLUTION|IMPLEMENTATION|ANSWER|WORK))\b")
+_NOT_THERE = re.compile(r"\bnot\s+(?:yet\s+)?(?:implemented|written|done|finished)\b", re.I)
+_IN_CODE = ("NotImplementedError", "TODO", "YOUR CODE", "your code")
+"""What counts in any text that is neither a comment nor a docstring."""
+_RAISED = ("NotImplementedError", "NotImplemented")
+
+
+def is_marked(text: str) -> bool:
+    """Say whether a comment or docstring says that something is left to write."""
+    words = text.replace("_", " ")
+    return bool(_MARKS.search(words) or _LOUD.search(words))
+
+
+def comments_of(source: str) -> dict[int, str]:
+    """Return the comments of a file, by line."""
+    found = {}
+    try:
+        for token in tokenize.generate_tokens(io.StringIO(source).readline):
+            if token.type == tokenize.COMMENT:
+                found[token.start[0]] = token.string
+    except (tokenize.TokenError, SyntaxError):
+        pass  # what was read up to there counts
+    return found
+
+
+def has_marks(node: ast.stmt, comments: Collection[str]) -> bool:
+    """Say whether a definition, with the comments in it, says that something in it is left to write."""
+    return any(map(is_marked, comments)) or any(map(_is_sign, ast.walk(node)))
+
+
+def _is_sign(node: ast.AST) -> bool:
+    match node:
+        case ast.Expr(value=ast.Constant(value=str(text))):
+            return is_marked(text)
+        case ast.Constant(value=str(text)):
+            return any(sign in text for sign in _IN_CODE)
+        case ast.Name(id=name):
+            return name in _IN_CODE or (name.isupper() and is_marked(name))
+        case ast.Assign(value=value) | ast.AnnAssign(value=value) | ast.Return(value=value):
+            return isinstance(value, ast.Constant) and value.value is Ellipsis
+    return False
+
+
+def is_stub(node: Function) -> bool:
+    """Say whether a function does nothing: it passes, gives None or raises NotImplementedError, in any of the ways to
+    write that."""
+    return not any(True for _ in working_statements(node.body))
+
+
+def working_statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    """Yield the statements of a function's body without those that do nothing."""
+    nothing = set[str]()
+    for node in body:
+        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None and _gives(node.value, nothing):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            names = {item.id for target in targets for item in ast.walk(target) if isinstance(item, ast.Name)}
+            if all(isinstance(target, ast.Name | ast.Tuple | ast.List) for target in targets) and names:
+                nothing |= names
+                continue
+        if not _does_nothing(node, nothing):
+            yield node
+
+
+def _does_nothing(node: ast.stmt, nothing: Collection[str]) -> bool:
+    match node:
+        case ast.Pass() | ast.Expr(value=ast.Constant()):
+            return True
+        case ast.Return(value=value):
+            return value is None or _gives(value, nothing)
+        case ast.Raise(exc=ast.Call(func=ast.Name(id=name)) | ast.Name(id=name)) if name in _RAISED:
+            return True
+        case ast.Raise(exc=ast.Call(args=[ast.Constant(value=str(text))])):
+            return is_marked(text) or bool(_NOT_THERE.search(text))
+        case ast.Assert(test=ast.Constant(value=False)):
+            return True
+    return False
+
+
+def _gives(value: ast.expr, nothing: Collection[str]) -> bool:
+    """Say whether an expression is None or `...`, a name for that, or several of these."""
+    match value:
+        case ast.Constant(value=constant):
+            return constant is None or constant is Ellipsis
+        case ast.Name(id=name):
+            return name in nothing or name == "NotImplemented"
+        case ast.Tuple(elts=items) | ast.List(elts=items) if items:
+            return all(_gives(item, nothing) for item in items)
+    return False
+
+
+def code_of(node: Function) -> str:
+    """Return the code without docstring and annotations, as normalised text."""
+    body = node.body[1:] if ast.get_docstring(node) is not None else node.body
+    return "\n".join([signature(node), *(ast.unparse(item) for item in body)])
+
+
+def signature(node: Function) -> str:
+    """Return the parameters without their annotations, which change nothing at run time."""
+    arguments = copy.deepcopy(node.args)
+    for item in ast.walk(arguments):
+        if isinstance(item, ast.arg):
+            item.annotation = None
+    return f"({ast.unparse(arguments)})"
+
+
+def is_unwritten(node: Function, given: Function) -> bool:
+    """Say whether a function that was `given` is still what it was, or does nothing. What a new decorator makes of it
+    is not known."""
+    if not {ast.unparse(item) for item in node.decorator_list} <= {ast.unparse(item) for item in given.decorator_list}:
+        return False
+    return is_stub(node) or _working_code(node) == _working_code(given)
+
+
+def _working_code(node: Function) -> str:
+    return "\n".join(ast.unparse(item) for item in working_statements(node.body))
