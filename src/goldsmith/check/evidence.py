@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,14 +12,15 @@ import msgspec
 from goldsmith.check.call_limits import measured_noise
 from goldsmith.check.case_verdict import sharper
 from goldsmith.check.criteria import Criteria
-from goldsmith.check.module_traces import by_execution
+from goldsmith.check.module_traces import Call, by_execution
 from goldsmith.check.replay_results import CaseRuns
-from goldsmith.check.trace_pairs import TracePair
+from goldsmith.check.trace_pairs import TracePair, is_cut_off
 from goldsmith.check.verdicts import DIFFERS, CaseVerdict
 from goldsmith.comparison.results import SKETCHED
 from goldsmith.gold.arrays import numbers_of
 from goldsmith.gold.manifest import CaseEntry
 from goldsmith.gold.tolerances import Tolerance
+from goldsmith.gold.trace_tensors import is_left_out
 
 MAX_TENSORS_PER_CASE = 3
 MAX_ELEMENTS = 2**24
@@ -41,7 +43,8 @@ class CallEvidence:
     """A traced call of gold's: how far its output is off in place, and how far it may be off and count as the same.
     `noise` is how far rounding alone was seen to move that output, None where nobody has measured it.
     `theirs` is its partner's name, None where it has no partner; `exists` says whether the submission has such a module
-    all the same. `error` is None where there is nothing to compare."""
+    all the same. `error` is None where there is nothing to compare, and infinite where the two differ by no number;
+    then `not_comparable` says why."""
 
     label: str
     kind: str
@@ -55,6 +58,7 @@ class CallEvidence:
     error: float | None
     limit: float
     noise: float | None = None
+    not_comparable: str = ""
 
 
 @dataclass
@@ -113,23 +117,54 @@ class Evidence:
         """Keep every call of gold's trace, in the order in which they ended, with its noise: gold's `entry` has that,
         else the pair."""
         noise = measured_noise(pair.gold, entry) if entry else pair.noise
-        self.calls[case] = tuple(
-            CallEvidence(
+        found = []
+        for call in by_execution(pair.gold):
+            partner, error = pair.partners.get(call.position), pair.off.get(call.position)
+            why = _not_comparable(call, partner, error)
+            if (
+                not why
+                and error is not None
+                and error <= pair.limit(call)
+                and call.position in pair.handed_on_otherwise
+            ):
+                why = "what it returns is right, and it hands on other values"
+            item = CallEvidence(
                 label=call.label,
                 kind=call.kind,
                 model=call.model,
                 module=call.module,
                 function=call.function,
                 own=call.own,
-                theirs=partner.module if (partner := pair.partners.get(call.position)) else None,
+                theirs=partner.module if partner else None,
                 their_kind=partner.kind if partner else "",
                 exists=call.is_function or call.module in pair.names.get(call.model, {}),
-                error=pair.off.get(call.position),
+                error=None if why and error is not None and math.isfinite(error) else error,
                 limit=pair.limit(call),
                 noise=noise.get(call.position),
+                not_comparable=why,
             )
-            for call in by_execution(pair.gold)
-        )
+            found.append(item)
+        self.calls[case] = tuple(found)
+
+
+def _not_comparable(call: Call, partner: Call | None, error: float | None) -> str:
+    """Say why no number tells how far a call's output is from gold's; empty where one does."""
+    if partner is None:
+        return ""
+    if partner.raised:
+        return "it raised an error"
+    if error is None or (not call.outputs and not call.after and not error):
+        return "it returns nothing to compare"
+    if call.outputs and all(map(is_left_out, call.outputs)):
+        return "gold does not keep what it returns"
+    if math.isfinite(error):
+        return ""
+    if is_cut_off(partner, call):
+        return "no gradient passes through what it returns"
+    shapes = [
+        [[size for size in getattr(item, "shape", ()) if size != 1] for item in one.outputs] for one in (partner, call)
+    ]
+    return "it returns another shape" if shapes[0] != shapes[1] else "it returns other values"
 
 
 def _limit(tolerance: Tolerance | None, gold: Any) -> Any:

@@ -291,6 +291,11 @@ def module_lines(case: CaseVerdict, place: str = "", gold: str = "gold") -> list
     return lines
 
 
+def corrected_sentence(case: CaseVerdict) -> str:
+    """Say with which parts a case agrees once they are the solution's."""
+    return f"with {joined(case.corrected)} as in the solution this case agrees"
+
+
 def source_lines(case: CaseVerdict, place: str = "", gold: str = "gold") -> list[str]:
     """Describe the calls that go wrong in one case, as `module_lines` does."""
     lines = [one_line(case.reason)] if case.kind in _MORE_THAN_VALUES else []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from goldsmith.check import verdict_words as words
@@ -57,12 +57,13 @@ def author_cases(verdict: Verdict) -> tuple[AuthorCase, ...]:
 
 
 def _case(case: CaseVerdict) -> AuthorCase:
+    right = {item.callable for item in case.modules if item.outcome == AGREES}
     calls = [
         StepRow(
             label := item.their_label if item.theirs else item.label,
             "" if item.kind in label else item.kind,
-            _role(item),
-            None if item.relative is None else step_of(item.relative),
+            role := _role(item, right),
+            None if item.relative is None or role == "hidden" else step_of(item.relative),
         )
         for item in case.modules
     ]
@@ -74,9 +75,13 @@ def _case(case: CaseVerdict) -> AuthorCase:
     return AuthorCase(case.name, case.title, tuple(table for table in tables if table.rows))
 
 
-def _role(module: ModuleVerdict) -> Role:
+def _role(module: ModuleVerdict, right: Collection[str]) -> Role:
+    """Return what a call is to the difference. One that is to blame although what it returns is right, or some of its
+    calls are, does not show the difference."""
     if module.source:
-        return "source"
+        within = module.relative is not None and step_of(module.relative) == 0
+        unseen = module.relative is None and module.inferred and module.callable in right
+        return "hidden" if within or unseen else "source"
     if module.outcome == AGREES:
         return "victim" if module.alone else "right"
     return "holds"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from goldsmith.check import verdict_words as words
 from goldsmith.check.evidence import TensorEvidence
 from goldsmith.check.verdicts import AGREES, CaseVerdict
+from goldsmith.comparison.results import LeafComparison
 from goldsmith.html_report.pictures import cut_into_slices, histogram, profiles, units_of_tolerance
 from goldsmith.html_report.view import Case, Lane, Point, Tensor
 
@@ -57,11 +59,13 @@ def leaf_lane(case: CaseVerdict, noise: Mapping[str, float]) -> Lane | None:
             words.leaf_name(case, leaf),
             leaf.gold_dtype,
             "right" if leaf.agrees else "wrong",
-            leaf.relative,
+            error,
             noise.get(leaf.path),
             limit=leaf.relative / leaf.excess if leaf.excess and leaf.relative else None,
+            not_comparable=why,
         )
         for leaf in numbers
+        for error, why in [comparable_error(leaf)]
     ]
     backwards = any("grad" in leaf.path for leaf in numbers)
     order = "from the loss backwards" if backwards else "in the order of the record"
@@ -71,7 +75,19 @@ def leaf_lane(case: CaseVerdict, noise: Mapping[str, float]) -> Lane | None:
         "the noise of right answers, measured for each",
         tuple(reversed(points) if backwards else points),
         "their tolerance",
+        f"Every value is within its tolerance. What is wrong: {case.reason}."
+        if all(leaf.agrees for leaf in (*case.leaves, *case.natural)) and case.reason
+        else "",
     )
+
+
+def comparable_error(leaf: LeafComparison) -> tuple[float | None, str]:
+    """Return how far a value is off; where that is no number, or no matter of size, None and what is wrong with it."""
+    if leaf.agrees:
+        return leaf.relative, ""
+    if leaf.problem != "values":
+        return None, words.how_far(leaf)
+    return leaf.relative, "" if math.isfinite(leaf.relative) else words.how_far(leaf)
 
 
 def leaf_lines(case: CaseVerdict, gold: str = "gold") -> list[str]:
@@ -86,12 +102,13 @@ def tensor_view(case: CaseVerdict, item: TensorEvidence) -> Tensor:
     """Return what a page shows of a tensor that differs."""
     leaf = next(leaf for leaf in case.leaves if leaf.path == item.path)
     units = units_of_tolerance(item.gold, item.theirs, item.limit)
+    largest = float(units.max())
     worst = "" if leaf.index is None else f"{list(leaf.index)}: {leaf.actual} instead of {leaf.gold}"
     facts = [
         ("shape", " × ".join(map(str, item.gold.shape))),
         ("tolerance", leaf.tolerance),
         ("out of tolerance", f"{int((units > 1).sum())} of {units.size}"),
-        ("largest difference", f"{float(units.max()):.3g} × its tolerance"),
+        ("largest difference", f"{largest:.3g} × its tolerance" if math.isfinite(largest) else "no number"),
         ("worst element", worst),
     ]
     return Tensor(

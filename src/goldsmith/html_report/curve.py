@@ -26,6 +26,7 @@ _NAMED_STEP, _NAME_CHARS, _CHAR_HEIGHT = 24, 20, 3.9
 each letter."""
 _SHAPES: dict[Role, str] = {
     "source": "M0 -7L7 0L0 7L-7 0Z",
+    "hidden": "M0 -7L7 0L0 7L-7 0Z",
     "victim": "M-5 0A5 5 0 1 1 5 0A5 5 0 1 1 -5 0Z",
     "holds": "M-5 -5H5V5H-5Z",
     "wrong": "M-5 -5H5V5H-5Z",
@@ -65,7 +66,7 @@ def draw_curve(lane: Lane, name: str) -> Markup:
         Markup(
             '<svg class="curve" id="{}" viewBox="0 0 {} {}" width="{}" height="{}" role="group" aria-label="{}">'
         ).format(name, round(width), height, round(width), height, f"{lane.title}: relative error, {lane.order}"),
-        _grid(low, high, width, y, any(point.error is None for point in points)),
+        _grid(low, high, width, y, points),
         _band(points, x, y),
         _limits(points, x, y),
         _line(points, x, y),
@@ -191,16 +192,18 @@ def _decades(points: Iterable[Point]) -> tuple[int, int]:
     return low, max(low + 3, math.ceil(max(known, default=0.0)) + 1)
 
 
-def _grid(low: int, high: int, width: float, y: Height, has_unknown: bool) -> Markup:
+def _grid(low: int, high: int, width: float, y: Height, points: Sequence[Point]) -> Markup:
+    has_infinite = any(point.error is not None and math.isinf(point.error) for point in points)
     lines = [
         Markup('<line x1="{0}" x2="{1}" y1="{2}" y2="{2}"/><text x="{3}" y="{4}" text-anchor="end">{5}</text>').format(
             _LEFT, round(width - _RIGHT), y(10.0**decade), _LEFT - 8, y(10.0**decade) + 4, f"1e{decade}"
         )
-        for decade in range(low, high + 1, max(1, (high - low) // 6))
+        for decade in range(low, high + (not has_infinite), max(1, (high - low) // 6))
     ]
-    if has_unknown:
-        text = Markup('<text x="{}" y="{}" text-anchor="end">unknown</text>').format(_LEFT - 8, y(None) + 4)
-        lines.append(text)
+    rows: list[tuple[str, float | None]] = [("other", math.inf)] if has_infinite else []
+    rows += [("no number", None)] if any(point.error is None for point in points) else []
+    for name, value in rows:
+        lines.append(Markup('<text x="{}" y="{}" text-anchor="end">{}</text>').format(_LEFT - 8, y(value) + 4, name))
     return Markup('<g class="grid" aria-hidden="true">{}</g>').format(Markup("").join(lines))
 
 
@@ -233,8 +236,10 @@ def _line(points: Sequence[Point], x: Place, y: Height) -> Markup:
 
 def _mark(point: Point, x: float, y: float, step: float) -> Markup:
     off = "no output to compare" if point.error is None else f"off by {number_of(point.error)}"
-    noise = "" if point.noise is None else f", its noise is {number_of(point.noise)}"
-    limit = "" if point.limit is None else f", {number_of(point.limit)} is tolerated"
+    off = point.not_comparable or off
+    measured = point.error is not None and math.isfinite(point.error)
+    noise = "" if point.noise is None or not measured else f", its noise is {number_of(point.noise)}"
+    limit = "" if point.limit is None or not measured else f", {number_of(point.limit)} is tolerated"
     note = f"; {point.note}" if point.note else ""
     text = f"{point.label} ({point.kind}): {ROLES[point.role]}; {off}{noise}{limit}{note}"
     return Markup(

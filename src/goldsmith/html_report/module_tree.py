@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from goldsmith.html_report.view import Node, Role
 
-_GRAVITY: tuple[Role, ...] = ("source", "holds", "wrong", "unpaired", "victim", "unknown", "right")
+GRAVITY: tuple[Role, ...] = ("source", "hidden", "holds", "wrong", "unpaired", "victim", "unknown", "right")
 
 
 def tree_of(modules: Mapping[str, Node]) -> tuple[Node, ...]:
@@ -30,7 +30,7 @@ def _below(prefix: str, modules: Mapping[str, Node]) -> tuple[Node, ...]:
 
 
 def _gravest(nodes: Sequence[Node]) -> Role:
-    return min((node.role for node in nodes), key=_GRAVITY.index)
+    return min((node.role for node in nodes), key=GRAVITY.index)
 
 
 def _natural(name: str) -> list[tuple[int, int, str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from goldsmith.check import verdict_words
 from goldsmith.check.evidence import CallEvidence, Evidence
 from goldsmith.check.verdicts import AGREES, DIFFERS
+from goldsmith.html_report.call_lane import shown_first
 from goldsmith.html_report.case_view import leaf_lane, leaf_lines, tensor_view, within_budget
 from goldsmith.html_report.module_tree import tree_of
 from goldsmith.html_report.training_lane import training_lane
@@ -34,7 +35,7 @@ def parity_report(report: ParityReport, evidence: Evidence) -> Report:
                 judged_in=case.judged_in,
                 why=why,
                 lines=tuple(line for line in lines if not why.startswith(line)),
-                lanes=tuple(filter(None, lanes)),
+                lanes=shown_first(lanes),
                 ours=_tree(report, theirs=False) if calls else (),
                 theirs=_tree(report, theirs=True) if calls else (),
                 tensors=tuple(tensor_view(case, item) for item in evidence.tensors.get(case.name, ())),
@@ -67,8 +68,11 @@ def _modules(report: ParityReport, calls: dict[str, CallEvidence]) -> Lane:
     for item in report.modules:
         call = calls.get(item.name)
         noise, limit = (call.noise, call.limit) if call else (None, None)
-        name = item.name or item.kind
-        points.append(Point(name, item.kind, _role(item.role), item.relative, noise, item.why, limit))
+        name, role, why = item.name or item.kind, _role(item.role), call.not_comparable if call else ""
+        error = item.relative
+        if role == "source" and error is not None and limit is not None and error <= limit:
+            role, error, why = "hidden", None, "what it returns is right"
+        points.append(Point(name, item.kind, role, error, noise, item.why, limit, why))
     return Lane("Modules", "in the order in which they ended", _BAND, tuple(points), "what counts as the same")
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from goldsmith.check.evidence import CallEvidence, TensorEvidence
 from goldsmith.check.verdicts import CaseVerdict
 from goldsmith.comparison.results import LeafComparison
+from goldsmith.html_report.case_view import comparable_error
 from goldsmith.html_report.view import Lane, Point, Role
 
 _LOSS = re.compile(r"(?:^|\.)loss(?:es)?\.(\d+)$")
@@ -39,7 +40,9 @@ def _calls(calls: Sequence[tuple[CallEvidence, Role]]) -> Iterator[Step]:
     for call, role in calls:
         step = seen[call.model] = seen.get(call.model, 0) + 1
         label = f"step {step}: what the {call.model} returns"
-        yield step, 0, Point(label, call.kind, role, call.error, call.noise, limit=call.limit)
+        plain: Role = "right" if role == "hidden" else role  # what it returns is right
+        why = call.not_comparable
+        yield step, 0, Point(label, call.kind, plain, call.error, call.noise, limit=call.limit, not_comparable=why)
 
 
 def _tensors(losses: Sequence[TensorEvidence], noise: Mapping[str, float]) -> Iterator[Step]:
@@ -66,4 +69,5 @@ def _leaves(case: CaseVerdict, noise: Mapping[str, float]) -> Iterator[Step]:
 def _of_leaf(leaf: LeafComparison, label: str, noise: Mapping[str, float]) -> Point:
     limit = leaf.relative / leaf.excess if leaf.excess and leaf.relative else None
     role: Role = "right" if leaf.agrees else "wrong"
-    return Point(label, leaf.gold_dtype, role, leaf.relative, noise.get(leaf.path), limit=limit)
+    error, why = comparable_error(leaf)
+    return Point(label, leaf.gold_dtype, role, error, noise.get(leaf.path), limit=limit, not_comparable=why)

@@ -10,19 +10,18 @@ from collections.abc import Mapping, Sequence
 from goldsmith.check import verdict_words as words
 from goldsmith.check.causes import telling_case
 from goldsmith.check.evidence import CallEvidence, Evidence
-from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, CaseVerdict, ModuleVerdict, Verdict
+from goldsmith.check.verdicts import AGREES, CaseVerdict, Verdict
 from goldsmith.doctor import processor_name
 from goldsmith.foundation.syntax import syntax_tree
 from goldsmith.gold.facts import Environment, environment_differences
+from goldsmith.html_report.call_lane import CallRoles, shown_first
 from goldsmith.html_report.case_view import leaf_lane, leaf_lines, tensor_view, within_budget
-from goldsmith.html_report.module_tree import tree_of
+from goldsmith.html_report.module_tree import GRAVITY, tree_of
 from goldsmith.html_report.training_lane import training_lane
-from goldsmith.html_report.view import Case, Lane, Node, Point, Report, Role, Source
+from goldsmith.html_report.view import Case, Node, Report, Role, Source
 from goldsmith.process.launcher import deterministic_environment
 
 _MAX_SOURCE_LINES = 60
-_BAND = "the solution's own noise, measured for each"
-_LIMIT = "what counts as the same, a fixed limit: ten times the rounding of float32 in a deep model"
 
 
 def verdict_report(verdict: Verdict, evidence: Evidence, recorded: Environment) -> Report:
@@ -90,7 +89,8 @@ def _version(package: str) -> str | None:
 
 def _case(case: CaseVerdict, why: str, evidence: Evidence) -> Case:
     calls = evidence.calls.get(case.name, ())
-    roles = [role_of(call, case.modules) for call in calls]
+    known = CallRoles(case, calls)
+    roles = known.roles
     lines = [] if case.outcome == AGREES else [*words.module_lines(case, ""), *leaf_lines(case)]
     lines = [line for line in lines if not why.startswith(line)]
     if case.failure is not None:
@@ -102,7 +102,7 @@ def _case(case: CaseVerdict, why: str, evidence: Evidence) -> Case:
         for call, role in zip(calls, roles, strict=True)
         if call.model in trained and not (call.module or call.function)
     ]
-    lanes = [_forward(calls, roles, case.modules), leaf_lane(case, noise)]
+    lanes = [known.lane(), leaf_lane(case, noise)]
     lanes.append(training_lane(case, evidence.losses.get(case.name, ()), whole, noise))
     return Case(
         name=case.name,
@@ -111,62 +111,38 @@ def _case(case: CaseVerdict, why: str, evidence: Evidence) -> Case:
         judged_in=case.judged_in,
         why=why,
         lines=tuple(lines),
-        lanes=tuple(filter(None, lanes)),
+        lanes=shown_first(lanes),
         ours=_ours(calls, roles),
         theirs=_theirs(calls, roles),
         tensors=tuple(tensor_view(case, item) for item in evidence.tensors.get(case.name, ())),
     )
 
 
-def role_of(call: CallEvidence, modules: Sequence[ModuleVerdict]) -> Role:
-    """Return what a call is to the difference."""
-    judged = [item for item in modules if (item.model, item.name, item.function, item.kind) == _key(call)]
-    if any(item.source for item in judged):
-        return "source"
-    if call.theirs is None:
-        return "unknown" if call.exists else "unpaired"
-    if call.error is not None and call.error <= call.limit:
-        return "right"
-    if any(item.outcome == AGREES and item.alone for item in judged):
-        return "victim"
-    if any(item.outcome in (DIFFERS, COULD_NOT_RUN) for item in judged):
-        return "holds"
-    return "unknown"
-
-
-def _key(call: CallEvidence) -> tuple[str, str, str, str]:
-    return call.model, call.module, call.function, call.kind
-
-
-def _absence(call: CallEvidence) -> str:
-    return "it was not called" if call.theirs is None and call.exists else ""
-
-
-def _forward(calls: Sequence[CallEvidence], roles: Sequence[Role], modules: Sequence[ModuleVerdict]) -> Lane | None:
-    why = {(item.model, item.name, item.function, item.kind): item.why for item in modules if item.why}
-    points = tuple(
-        Point(call.label, call.kind, role, call.error, call.noise, why.get(_key(call)) or _absence(call), call.limit)
-        for call, role in zip(calls, roles, strict=True)
-    )
-    return Lane("Calls", "in the order in which they ended", _BAND, points, _LIMIT) if points else None
-
-
 def _ours(calls: Sequence[CallEvidence], roles: Sequence[Role]) -> tuple[Node, ...]:
-    named = {
-        _path(call.model, call.module): Node(call.module or call.kind, call.kind, role)
-        for call, role in zip(calls, roles, strict=True)
-        if not call.function and call.model
-    }
-    return tree_of(named)
+    return tree_of(
+        {
+            _path(call.model, call.module): Node(call.module or call.kind, call.kind, role)
+            for call, role in _gravest_last(calls, roles)
+        }
+    )
 
 
 def _theirs(calls: Sequence[CallEvidence], roles: Sequence[Role]) -> tuple[Node, ...]:
-    named = {
-        _path(call.model, call.theirs): Node(call.theirs or call.their_kind, call.their_kind or call.kind, role)
-        for call, role in zip(calls, roles, strict=True)
-        if not call.function and call.model and call.theirs is not None
-    }
-    return tree_of(named)
+    return tree_of(
+        {
+            _path(call.model, call.theirs): Node(call.theirs or call.their_kind, call.their_kind or call.kind, role)
+            for call, role in _gravest_last(calls, roles)
+            if call.theirs is not None
+        }
+    )
+
+
+def _gravest_last(calls: Sequence[CallEvidence], roles: Sequence[Role]) -> list[tuple[CallEvidence, Role]]:
+    """Return the calls of modules, of which each is drawn once, by the gravest of its roles; a method that is not
+    `forward` counts where the difference begins in it."""
+    pairs = [pair for pair in zip(calls, roles, strict=True) if pair[0].model]
+    found = [(call, role) for call, role in pairs if not call.function or role in ("source", "hidden")]
+    return sorted(found, key=lambda pair: -GRAVITY.index(pair[1]))
 
 
 def _path(model: str, module: str) -> str:

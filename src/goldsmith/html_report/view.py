@@ -7,10 +7,11 @@ from typing import Literal
 
 from goldsmith.html_report.pictures import Profile, Slices
 
-Role = Literal["source", "victim", "holds", "wrong", "right", "unpaired", "unknown"]
+Role = Literal["source", "hidden", "victim", "holds", "wrong", "right", "unpaired", "unknown"]
 
 ROLES: dict[Role, str] = {
     "source": "the difference begins here",
+    "hidden": "the difference begins here, but what it returns does not show it",
     "victim": "wrong only because of what it is given: right when given the right inputs",
     "holds": "wrong because of what is inside it",
     "wrong": "out of tolerance",
@@ -21,6 +22,7 @@ ROLES: dict[Role, str] = {
 
 SHORT_ROLES: dict[Role, str] = {
     "source": "begins here",
+    "hidden": "begins here, not seen in what it returns",
     "victim": "right when given the right inputs",
     "holds": "wrong inside",
     "wrong": "wrong",
@@ -33,7 +35,7 @@ SHORT_ROLES: dict[Role, str] = {
 @dataclass(frozen=True)
 class Point:
     """One call, gradient or weight on a curve. `error`, the measured `noise` and the `limit` that it is judged by are
-    relative; None is not known."""
+    relative; None is not known. `not_comparable` says why the error is no number, or shows nothing."""
 
     label: str
     kind: str
@@ -42,17 +44,25 @@ class Point:
     noise: float | None
     note: str = ""
     limit: float | None = None
+    not_comparable: str = ""
 
 
 @dataclass(frozen=True)
 class Lane:
-    """One curve: its points in order, what their order is, what the band under them is and what the line."""
+    """One curve: its points in order, what their order is, what the band under them is and what the line; `note` says
+    what the points do not show."""
 
     title: str
     order: str
     band: str
     points: tuple[Point, ...]
     limit: str = ""
+    note: str = ""
+
+    @property
+    def shows(self) -> bool:
+        """Return whether a point shows what is wrong."""
+        return any(point.role in ("source", "wrong") for point in self.points)
 
     @property
     def measured(self) -> int:
