@@ -10,7 +10,7 @@ from hypothesis import given
 
 from goldsmith import compare
 from goldsmith.check.check import first_case
-from goldsmith.check.verdict_words import how_far, leaf_lines
+from goldsmith.check.leaf_words import how_far, leaf_lines
 from goldsmith.grade.feedback import feedback_markdown
 from goldsmith.grade.grades import grade
 from goldsmith.grade.overview import overview_of

@@ -19,7 +19,7 @@ import pytest
 import yaml
 
 import goldsmith
-from goldsmith.check.verdict_words import how_far, leaf_lines
+from goldsmith.check.leaf_words import how_far, leaf_lines
 from goldsmith.cli.app import commands
 from goldsmith.course.config import Config
 from goldsmith.weights.rules import read_adapter

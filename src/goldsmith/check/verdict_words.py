@@ -9,12 +9,13 @@ from collections.abc import Sequence
 
 import msgspec
 
-from goldsmith.check.case_verdict import shown_path
 from goldsmith.check.causes import Cause, alike, telling_case
+from goldsmith.check.leaf_words import how_far, leaf_name, size_words
 from goldsmith.check.shown_parts import part_of
 from goldsmith.check.verdicts import (
     AGREES,
     COULD_NOT_RUN,
+    CUT_OFF,
     DIFFERS,
     ERROR,
     PROVIDED_CHANGED,
@@ -24,7 +25,6 @@ from goldsmith.check.verdicts import (
     PartVerdict,
     Verdict,
 )
-from goldsmith.comparison.results import SKETCHED, TEXTS, LeafComparison, shown_numbers
 from goldsmith.foundation.wording import count_of
 
 OUTCOMES = {
@@ -37,11 +37,11 @@ OUTCOMES = {
 NOT_STARTED = "not started: what is left to write is as it was given"
 _MORE_THAN_VALUES = ("precision", "second-run", "uninitialised")
 """Kinds of difference that no value shows: the reason has to be given as well."""
-_DIGITS = 6
+_CUT_OFF = {"timeout": "takes too long", "memory": "takes too much memory"}
 _PREFIX = {
     "import": "could not be imported: ",
     "package": "it imports what is not installed here: ",
-    "device": "it asks for a device that is not here: ",
+    "device": "it needs a device that this machine lacks: ",
     "call": "it is called differently: ",
     "exit": "it left early: ",
 }
@@ -88,7 +88,7 @@ def _judgement(verdict: Verdict) -> str:
         first = next(case for case in verdict.cases if case.outcome == ERROR)
         return f"not judged in {count[ERROR]} of {cases}, by no fault of its author: {one_line(first.reason)}{rest}"
     if not count[DIFFERS]:
-        wrong = [f"{part.name} is {part_sentence(part)}" for part in verdict.parts if part.unused]
+        wrong = [f"{part.name} is {part_sentence(part, verdict)}" for part in verdict.parts if part.unused]
         return f"{_every(total)} agree{'s' if total == 1 else ''}, but {'; '.join(wrong)}"
     where = f"{count[DIFFERS]} of {cases}{f', {others}' if others else ''}"
     if all(case.close for case in verdict.cases if case.outcome == DIFFERS):
@@ -174,98 +174,20 @@ def cause_sentence(cause: Cause) -> str:
     return f"{joined([name.removesuffix('.forward') for name in blamed])} go{'es' if len(blamed) == 1 else ''} wrong"
 
 
-def leaf_name(case: CaseVerdict, leaf: LeafComparison) -> str:
-    """Return a recorded value's name as the submission's author knows it: a weight by its name there."""
-    path = shown_path(leaf.path)
-    for gold, theirs in case.their_names.items():
-        if path.endswith(f".{gold}"):
-            return f"{path.removesuffix(gold)}{theirs}"
-    return path
-
-
-def how_far(leaf: LeafComparison) -> str:
-    match leaf.problem:
-        case "shape":
-            return f"has shape {list(leaf.actual_shape)}, not {list(leaf.gold_shape)}"
-        case "dtype":
-            return f"is {leaf.actual_dtype}, not {leaf.gold_dtype}"
-        case "missing":
-            return "is missing"
-        case "extra":
-            return "is not in the gold"
-        case "type" if leaf.actual_dtype == "None" and ".gradients." in f".{leaf.path}":
-            return "is None: no gradient reaches it"
-        case "type":
-            return f"is {leaf.actual_dtype}, not {leaf.gold_dtype}"
-        case "nan" | "inf" if not (leaf.nan_actual or leaf.inf_actual):
-            return "holds no NaN or infinite value where it should"
-        case "nan" | "inf":
-            return f"holds {leaf.nan_actual} NaN and {leaf.inf_actual} infinite values"
-    if leaf.gold_dtype in TEXTS and leaf.where:
-        return f"first differs at {leaf.where}, where it has {leaf.actual}"
-    if leaf.elements <= 1 or not math.isfinite(leaf.relative):
-        return "has a different value"
-    if _is_exact(leaf):
-        return f"differs in {leaf.mismatched} of {leaf.elements} elements"
-    return f"is off by {size_words(leaf.relative)}"
-
-
-def _is_exact(leaf: LeafComparison) -> bool:
-    """Return whether a value has whole numbers, of which `how_far` says all that there is to say."""
-    return leaf.gold_dtype.startswith(("int", "uint", "bool"))
-
-
-def size_words(relative: float) -> str:
-    """Say how far off, with few digits: more of them would reveal the size of gold where the error is very large."""
-    if relative > 10:
-        return "more than 10 times its size"
-    return f"{relative:.0%} of its size" if relative >= 0.01 else f"{relative:.1e} of its size"
-
-
-def leaf_lines(leaf: LeafComparison, *, reveal: bool, gold: str = "gold") -> list[str]:
-    """Describe a leaf that differs, in several lines. `gold` is what to call the side that is right."""
-    if leaf.gold_dtype in TEXTS and leaf.problem == "values" and leaf.where:
-        return [f"{gold} has {leaf.gold} there"] if reveal else []
-    lines = []
-    if leaf.problem == "values" and leaf.elements > 1 and not _is_exact(leaf):
-        if leaf.tolerance == SKETCHED:
-            lines.append(f"about {leaf.excess:.2g} times as far off as allowed, by a sketch of what it should be")
-        elif leaf.mismatched:
-            over = f", the farthest {leaf.excess:.3g} times as far as allowed" if math.isfinite(leaf.excess) else ""
-            verb = "is" if leaf.mismatched == 1 else "are"
-            lines.append(f"{leaf.mismatched} of {leaf.elements} elements {verb} out of tolerance{over}")
-        else:
-            lines.append(f"no element alone, but the whole is {leaf.excess:.3g} times as far off as allowed")
-    if leaf.where:
-        lines.append(f"where: {leaf.where}")
-    if leaf.guess:
-        found = leaf.guess if reveal else leaf.guess.replace("actual is gold", "yours is the right result", 1)
-        found = found.replace("actual is gold", f"it is {gold}", 1) if gold != "gold" else found
-        lines.append(f"it looks like this: {found} (checked)")
-    if leaf.index and leaf.actual is not None:
-        actual, right = shown_numbers(leaf.actual, leaf.gold if reveal else None, _DIGITS)
-        lines.append(f"worst at {list(leaf.index)}: {actual}{f', {gold} {right}' if reveal else ''}")
-    elif leaf.actual is not None and leaf.problem == "values":
-        actual, right = shown_numbers(leaf.actual, leaf.gold if reveal else None, _DIGITS)
-        lines.append(f"it is {actual}" + (f", {gold} is {right}" if reveal else ""))
-    if _is_exact(leaf):
-        return lines
-    said = [f"cosine {leaf.cosine:.4f}"] if leaf.cosine is not None and leaf.elements > 1 else []
-    alone = (("atol", leaf.atol_alone), ("rtol", leaf.rtol_alone))
-    enough = [f"{name} {value:.3g}" for name, value in alone if value and math.isfinite(value)]
-    said += [f"would pass with {' or '.join(enough)} alone"] if enough else []
-    if said and reveal:
-        lines.append("; ".join(said))
-    return lines
-
-
-def part_sentence(part: PartVerdict) -> str:
-    """Say where a part is right or wrong."""
+def part_sentence(part: PartVerdict, verdict: Verdict) -> str:
+    """Say where a part is right or wrong; of one that is right in a case that is not, how that is known."""
     if part.unused:
         how = "gives something else" if part.outcome == DIFFERS else "cannot be run"
         return f"not used by the code, and {how} on gold's inputs"
-    if part.outcome == AGREES:
-        return "when given the right inputs" if part.alone else f"in {part.case}" if part.case else ""
+    if part.outcome == AGREES and part.alone:
+        return "when given the right inputs"
+    if part.outcome == AGREES and part.case:
+        wrong = next((case for case in verdict.cases if case.name == part.case and case.outcome != AGREES), None)
+        if wrong is None:
+            return f"in {part.case}"
+        if wrong.corrected:
+            return f"in {part.case}, with {joined(wrong.corrected)} as in the solution"
+        return f"by what it returns in {part.case}"
     return f"at {part.where}" if part.where else f"in {part.case}" if part.case else ""
 
 
@@ -283,6 +205,9 @@ def module_lines(case: CaseVerdict, place: str = "", gold: str = "gold") -> list
     if case.kind == "stub":
         return []  # its reason says it all
     lines = source_lines(case, place, gold)
+    corrected = corrected_line(case)
+    if corrected:
+        return [*lines, corrected]
     sources = {item.callable for item in case.modules if _is_source(item)}
     right = dict.fromkeys(item.callable for item in case.modules if item.alone and item.outcome == AGREES)
     fine = [name.removesuffix(".forward") for name in right if name not in sources]
@@ -296,6 +221,15 @@ def corrected_sentence(case: CaseVerdict) -> str:
     return f"with {joined(case.corrected)} as in the solution this case agrees"
 
 
+def corrected_line(case: CaseVerdict) -> str:
+    """Say what follows from that: the rest is right. Empty where there is no rest and the part was seen to be wrong."""
+    others = {part_of(item.callable) for item in case.modules if item.own}.difference(case.corrected)
+    found_by_trying = all(item.inferred for item in case.modules if item.source)
+    if not case.corrected or not (others or found_by_trying):
+        return ""
+    return corrected_sentence(case) + (", so the rest of it is right" if others else "")
+
+
 def source_lines(case: CaseVerdict, place: str = "", gold: str = "gold") -> list[str]:
     """Describe the calls that go wrong in one case, as `module_lines` does."""
     lines = [one_line(case.reason)] if case.kind in _MORE_THAN_VALUES else []
@@ -304,7 +238,7 @@ def source_lines(case: CaseVerdict, place: str = "", gold: str = "gold") -> list
         sources.setdefault(module.callable, []).append(module)
     for found in sources.values():
         more = f", in {len(found)} of its calls" if len(found) > 1 else ""
-        lines.append(_source_line(found[0], more, place, _told_of(case), gold))
+        lines.append(_source_line(case, found[0], more, place, gold))
         place = ""
     return lines
 
@@ -323,8 +257,8 @@ def _told_of(case: CaseVerdict) -> str:
     return how_far(case.first_wrong) if case.first_wrong else ""
 
 
-def _source_line(source: ModuleVerdict, more: str, place: str, told: str, gold: str) -> str:
-    """Describe one call that goes wrong. `told` is what is said below about the whole case, and is not repeated."""
+def _source_line(case: CaseVerdict, source: ModuleVerdict, more: str, place: str, gold: str) -> str:
+    """Describe one call that goes wrong. What is said below about the whole case is not repeated."""
     whole = gold != "gold" and not source.name  # a whole model, which each side calls by its own class
     label = source.their_label if source.theirs or whole else source.label
     kind = source.their_kind if gold != "gold" and source.their_kind else source.kind
@@ -333,19 +267,33 @@ def _source_line(source: ModuleVerdict, more: str, place: str, told: str, gold: 
     name = f"{label} ({'; '.join(details)})" if details else label
     why = f": {one_line(source.why)}" if source.why else ""
     if source.outcome == COULD_NOT_RUN:
-        how = "could not run alone" if source.alone else "raises an error" if not source.why else "could not run"
-        return f"{name} {how}{more}{why}"
+        return f"{name} {_how_it_failed(case, source)}{more}{why}"
     if source.relative is None and why:
         return f"{name}{why}"
     if source.alone:  # it has seen gold's inputs by now, and could encode them in how far off it is
         return f"{name} is wrong by itself, given {gold}'s own inputs{more}{why}"
     if source.inferred or source.relative is None:
         is_wrong = "is wrong" if gold == "gold" else "is inferred to be wrong"
-        return f"{name} {is_wrong}; nothing that it calls was seen to be{why}"
+        return f"{name} {is_wrong}{'' if case.corrected else '; no error was found in what it calls'}{why}"
     off = f"off by {size_words(source.relative)}"
-    if not math.isfinite(source.relative) or (told.endswith(off) and not more):
+    if not math.isfinite(source.relative) or (_told_of(case).endswith(off) and not more):
         return f"{name} is wrong by itself, given the right inputs{more}{why}"
     return f"{name} is wrong by itself: given the right inputs, its output is {off}{more}{why}"
+
+
+def _how_it_failed(case: CaseVerdict, source: ModuleVerdict) -> str:
+    """Say what a call did that kept its case from running. Where it was found by trying, others may have raised."""
+    if source.alone:
+        return "could not run alone"
+    if case.kind in CUT_OFF:
+        return _CUT_OFF.get(case.kind, "ends the process")
+    if source.why:
+        return "could not run"
+    frames = case.failure.frames if case.failure else ()
+    names = (source.callable, f"{source.their_kind or source.kind}.{source.function or 'forward'}")
+    if any(frame.function.startswith(names) for frame in frames):
+        return "raises an error"
+    return "is wrong" if case.corrected else "could not run" if frames else "raises an error"
 
 
 def notes_of(verdict: Verdict) -> list[str]:

@@ -10,13 +10,11 @@ import math
 
 import msgspec
 
+from goldsmith.check.leaf_words import STEP_LIMITS, step_of
 from goldsmith.check.module_traces import CLOSE
 from goldsmith.check.verdicts import CaseVerdict, ModuleVerdict, Verdict
 from goldsmith.comparison.results import LeafComparison
 
-STEP_LIMITS = (1.0, 10.0, 1000.0, math.inf)
-"""Upper limits of the steps, in units of tolerance."""
-STEP_WORDS = ("within", "≤ 10 ×", "≤ 1000 ×", "more")
 _NOT_SHOWN = {
     "identical": False,
     "mismatched": 0,
@@ -34,11 +32,6 @@ _NOT_SHOWN = {
     "where": "",
     "guess": "",
 }
-
-
-def step_of(excess: float) -> int:
-    """Return the number of the step that an error is in; what is not a number is in the last."""
-    return next((number for number, limit in enumerate(STEP_LIMITS) if excess <= limit), len(STEP_LIMITS) - 1)
 
 
 def in_steps(verdict: Verdict) -> Verdict:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from goldsmith.check.verdict_words import size_words
+from goldsmith.check.leaf_words import size_words
 from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, ERROR, PROVIDED_CHANGED
 from goldsmith.foundation.wording import count_of
 from goldsmith.grade.feedback import OUTCOMES, number

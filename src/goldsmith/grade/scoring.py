@@ -202,7 +202,7 @@ class Scorer:
         return self._unseen(name, showing)
 
     def _judged(self, part: PartVerdict) -> Observation:
-        where = words.part_sentence(part)
+        where = words.part_sentence(part, self.verdict)
         nothing = "nothing of it is written" if part.name in self.verdict.unwritten else ""
         if part.outcome == AGREES:
             why = f"right{f' {where}' if where else ''}"

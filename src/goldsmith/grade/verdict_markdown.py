@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from goldsmith.check import leaf_words
 from goldsmith.check import verdict_words as words
 from goldsmith.check.causes import Cause, alike, by_cause, telling_case
 from goldsmith.check.verdicts import AGREES, CaseVerdict, Verdict
@@ -72,7 +73,9 @@ def everything(verdict: Verdict, *, reveal: bool = False) -> list[str]:
     lines += [_row(case.name, words.OUTCOMES[case.outcome], why) for case, why in words.rows(verdict.cases)]
     if verdict.parts and verdict.outcome != AGREES:
         lines += ["", "| part | outcome | |", "|---|---|---|"]
-        lines += [_row(part.name, words.OUTCOMES[part.outcome], words.part_sentence(part)) for part in verdict.parts]
+        lines += [
+            _row(part.name, words.OUTCOMES[part.outcome], words.part_sentence(part, verdict)) for part in verdict.parts
+        ]
     for same in alike(case for case in verdict.cases if case.outcome != AGREES):
         lines += _explain(same, reveal)
     return lines
@@ -101,10 +104,10 @@ def _explain(same: Sequence[CaseVerdict], reveal: bool) -> list[str]:
 
 def _leaf(case: CaseVerdict, leaf: LeafComparison, reveal: bool) -> list[str]:
     """Describe the record that is wrong, how far it is off, and where."""
-    name = words.leaf_name(case, leaf)
+    name = leaf_words.leaf_name(case, leaf)
     shown = name if name.startswith("the ") else code(name)  # "the output", where there is only one
-    lines = [f"- {shown} {escaped(words.how_far(leaf))}"]
-    return lines + [f"  - {escaped(line)}" for line in words.leaf_lines(leaf, reveal=reveal)]
+    lines = [f"- {shown} {escaped(leaf_words.how_far(leaf))}"]
+    return lines + [f"  - {escaped(line)}" for line in leaf_words.leaf_lines(leaf, reveal=reveal)]
 
 
 def _traceback(case: CaseVerdict) -> list[str]:

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from pathlib import PurePath
 
 from goldsmith.check.causes import telling_case
-from goldsmith.check.verdict_words import case_sentence, leaf_name, part_sentence, source_lines
+from goldsmith.check.leaf_words import leaf_name
+from goldsmith.check.verdict_words import case_sentence, part_sentence, source_lines
 from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, CaseVerdict, Verdict
 from goldsmith.foundation.wording import count_of
 
@@ -48,7 +49,7 @@ def _last(verdict: Verdict) -> str:
         return f"{wrong} of {count_of(len(verdict.cases), 'case')} {'is' if wrong == 1 else 'are'} wrong{rest}."
     if failed:
         return f"{failed} of {count_of(len(verdict.cases), 'case')} could not run; nothing that ran is wrong."
-    unused = [f"{part.name} is {part_sentence(part)}." for part in verdict.parts if part.unused]
+    unused = [f"{part.name} is {part_sentence(part, verdict)}." for part in verdict.parts if part.unused]
     if unused:
         return " ".join(unused)
     return "Nothing is wrong, as far as this kit can tell. It is not your grade."

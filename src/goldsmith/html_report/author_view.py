@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
+from goldsmith.check import leaf_words
 from goldsmith.check import verdict_words as words
 from goldsmith.check.causes import telling_case
 from goldsmith.check.verdicts import AGREES, DIFFERS, CaseVerdict, ModuleVerdict, Verdict
-from goldsmith.grade.error_steps import step_of
 from goldsmith.html_report.view import Role
 
 _MAX_ROWS = 60
@@ -46,6 +46,8 @@ class AuthorCase:
     name: str
     title: str
     tables: tuple[StepTable, ...]
+    said: str = ""
+    """What is known about the rest of it."""
 
 
 def author_cases(verdict: Verdict) -> tuple[AuthorCase, ...]:
@@ -63,23 +65,28 @@ def _case(case: CaseVerdict) -> AuthorCase:
             label := item.their_label if item.theirs else item.label,
             "" if item.kind in label else item.kind,
             role := _role(item, right),
-            None if item.relative is None or role == "hidden" else step_of(item.relative),
+            None if item.relative is None or role == "hidden" else leaf_words.step_of(item.relative),
         )
         for item in case.modules
     ]
     values = [
-        StepRow(words.leaf_name(case, leaf), "", "right" if leaf.agrees else "wrong", step_of(leaf.excess))
+        StepRow(
+            leaf_words.leaf_name(case, leaf), "", "right" if leaf.agrees else "wrong", leaf_words.step_of(leaf.excess)
+        )
         for leaf in case.leaves
     ]
     tables = [_table("What was called, in order", calls), _table("What was recorded", values)]
-    return AuthorCase(case.name, case.title, tuple(table for table in tables if table.rows))
+    said = words.corrected_line(case)
+    return AuthorCase(
+        case.name, case.title, tuple(table for table in tables if table.rows), f"{said[:1].upper()}{said[1:]}"
+    )
 
 
 def _role(module: ModuleVerdict, right: Collection[str]) -> Role:
     """Return what a call is to the difference. One that is to blame although what it returns is right, or some of its
     calls are, does not show the difference."""
     if module.source:
-        within = module.relative is not None and step_of(module.relative) == 0
+        within = module.relative is not None and leaf_words.step_of(module.relative) == 0
         unseen = module.relative is None and module.inferred and module.callable in right
         return "hidden" if within or unseen else "source"
     if module.outcome == AGREES:

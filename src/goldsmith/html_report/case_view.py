@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from goldsmith.check import verdict_words as words
+from goldsmith.check import leaf_words
 from goldsmith.check.evidence import TensorEvidence
 from goldsmith.check.verdicts import AGREES, CaseVerdict
 from goldsmith.comparison.results import LeafComparison
@@ -56,7 +56,7 @@ def leaf_lane(case: CaseVerdict, noise: Mapping[str, float]) -> Lane | None:
         return None
     points = [
         Point(
-            words.leaf_name(case, leaf),
+            leaf_words.leaf_name(case, leaf),
             leaf.gold_dtype,
             "right" if leaf.agrees else "wrong",
             error,
@@ -86,8 +86,8 @@ def comparable_error(leaf: LeafComparison) -> tuple[float | None, str]:
     if leaf.agrees:
         return leaf.relative, ""
     if leaf.problem != "values":
-        return None, words.how_far(leaf)
-    return leaf.relative, "" if math.isfinite(leaf.relative) else words.how_far(leaf)
+        return None, leaf_words.how_far(leaf)
+    return leaf.relative, "" if math.isfinite(leaf.relative) else leaf_words.how_far(leaf)
 
 
 def leaf_lines(case: CaseVerdict, gold: str = "gold") -> list[str]:
@@ -95,7 +95,10 @@ def leaf_lines(case: CaseVerdict, gold: str = "gold") -> list[str]:
     first = case.first_wrong
     if first is None:
         return []
-    return [f"{words.leaf_name(case, first)} {words.how_far(first)}", *words.leaf_lines(first, reveal=True, gold=gold)]
+    return [
+        f"{leaf_words.leaf_name(case, first)} {leaf_words.how_far(first)}",
+        *leaf_words.leaf_lines(first, reveal=True, gold=gold),
+    ]
 
 
 def tensor_view(case: CaseVerdict, item: TensorEvidence) -> Tensor:
@@ -112,7 +115,7 @@ def tensor_view(case: CaseVerdict, item: TensorEvidence) -> Tensor:
         ("worst element", worst),
     ]
     return Tensor(
-        name=words.leaf_name(case, leaf),
+        name=leaf_words.leaf_name(case, leaf),
         facts=tuple((name, value) for name, value in facts if value),
         explanation=leaf.guess,
         slices=cut_into_slices(item.gold, item.theirs, units),

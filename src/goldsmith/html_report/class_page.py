@@ -12,9 +12,9 @@ from typing import TypeVar
 
 from markupsafe import Markup, escape
 
+from goldsmith.check.leaf_words import STEP_WORDS
 from goldsmith.check.verdict_words import missing_files
 from goldsmith.check.verdicts import COULD_NOT_RUN, DIFFERS, ERROR, PROVIDED_CHANGED, Verdict
-from goldsmith.grade.error_steps import STEP_WORDS
 from goldsmith.grade.feedback import OUTCOMES, number
 from goldsmith.grade.grades import CaseResult, Grade, PartResult
 from goldsmith.grade.next_step import Piece, next_step

@@ -7,7 +7,7 @@ import io
 from rich.console import Console
 from rich.text import Text
 
-from goldsmith.check import verdict_words
+from goldsmith.check import leaf_words, verdict_words
 from goldsmith.check.verdicts import AGREES, CaseVerdict
 from goldsmith.model_parity import words
 from goldsmith.model_parity.result import ParityReport
@@ -67,10 +67,10 @@ def _explain(console: Console, case: CaseVerdict) -> None:
         print_line(console, Text("  "), line)
     if first is None:
         return
-    said = any(line.endswith(verdict_words.how_far(first).removeprefix("is off ")) for line in sources)
-    leaf, far = verdict_words.leaf_name(case, first), verdict_words.how_far(first)
+    said = any(line.endswith(leaf_words.how_far(first).removeprefix("is off ")) for line in sources)
+    leaf, far = leaf_words.leaf_name(case, first), leaf_words.how_far(first)
     print_line(console, Text(f"  {leaf}:" if said else f"  {leaf} {far}"))
-    for line in verdict_words.leaf_lines(first, reveal=True, gold=words.REFERENCE):
+    for line in leaf_words.leaf_lines(first, reveal=True, gold=words.REFERENCE):
         print_line(console, Text("    "), line)
 
 

@@ -10,6 +10,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
+from goldsmith.check import leaf_words
 from goldsmith.check import verdict_words as words
 from goldsmith.check.causes import by_cause
 from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, ERROR, PROVIDED_CHANGED, CaseVerdict, Verdict
@@ -73,7 +74,7 @@ def _cases(console: Console, verdict: Verdict) -> None:
 
 
 def _parts(console: Console, verdict: Verdict) -> None:
-    rows = [(part.name, words.OUTCOMES[part.outcome], words.part_sentence(part)) for part in verdict.parts]
+    rows = [(part.name, words.OUTCOMES[part.outcome], words.part_sentence(part, verdict)) for part in verdict.parts]
     print_table(console, ("part", "outcome", ""), rows)
 
 
@@ -109,10 +110,10 @@ def _explain(console: Console, same: Sequence[CaseVerdict], place: str) -> None:
             print_line(console, Text(f"    {frame.place} in {frame.function}: {frame.text}", "dim"))
     first = case.first_wrong
     if first is not None:
-        said = any(line.endswith(words.how_far(first).removeprefix("is off ")) for line in sources)
-        leaf, far = words.leaf_name(case, first), words.how_far(first)
+        said = any(line.endswith(leaf_words.how_far(first).removeprefix("is off ")) for line in sources)
+        leaf, far = leaf_words.leaf_name(case, first), leaf_words.how_far(first)
         print_line(console, Text(f"  {leaf}:" if said else f"  {leaf} {far}"))
-        for line in words.leaf_lines(first, reveal=True):
+        for line in leaf_words.leaf_lines(first, reveal=True):
             print_line(console, Text("    "), line)
 
 

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from goldsmith.check.case_verdict import decide
+from goldsmith.check.leaf_words import STEP_LIMITS, step_of
 from goldsmith.check.module_traces import CLOSE
 from goldsmith.check.verdicts import AGREES, DIFFERS, CaseVerdict, ModuleVerdict, Verdict, gravest
 from goldsmith.comparison.api import compare
-from goldsmith.grade.error_steps import STEP_LIMITS, step_of
 from goldsmith.grade.grades import grade
 from goldsmith.html_report.page import render_report
 from goldsmith.html_report.verdict_page import verdict_report
