@@ -15,7 +15,7 @@ import msgspec
 import structures
 
 from goldsmith.cli.app import commands
-from goldsmith.course.command_config import GuardConfig, HandoutConfig, RigorConfig
+from goldsmith.course.command_config import GradeConfig, GuardConfig, HandoutConfig, RigorConfig
 from goldsmith.course.config import AssignmentConfig, Config, ItemConfig, RubricConfig
 from goldsmith.errors.base import AGAINST, COULD_NOT_RUN, INTERRUPTED, USAGE
 from goldsmith.gold.manifest import SCHEMA, Manifest
@@ -109,6 +109,7 @@ def _cell(text: str) -> str:
 
 TABLES = (
     ("The course", "", Config),
+    ("Grade", "[grade]", GradeConfig),
     ("Guard", "[guard]", GuardConfig),
     ("Rigor", "[rigor]", RigorConfig),
     ("One assignment", "[assignment.NAME]", AssignmentConfig),

@@ -156,7 +156,16 @@ def _sandbox() -> Iterator[Fact]:
         "what bubblewrap needs" if possible else "bubblewrap works only where it is installed setuid",
     )
     if level.sufficient:
+        yield _private_network()
         yield _cgroups()
+
+
+def _private_network() -> Fact:
+    """Say whether sockets can be let in, each submission's in a network of its own."""
+    from goldsmith.sandbox.private_network import why_not
+
+    reason, need = why_not(), "what `loopback = true` under [grade] needs, for recipes with sockets"
+    return Fact("private-network", "note" if reason else "ok", reason or "works", need)
 
 
 def _cgroups() -> Fact:

@@ -142,8 +142,9 @@ def test_what_staff_import_from_is_hidden_unless_it_is_named(
     (tmp_path / "staff_tools/__init__.py").write_text("")
     assignment = find_course(checked.root).assignment("hw1")
     made = Grader(assignment, rubric_for(assignment, allow_stale=False), Options(seed=42, threads=1, timeout=60), 20, 6)
-    assert not [path for path in made.reach.readable if path.startswith(str(tmp_path))]
+    assert not [path for path in made.sandbox.reach.readable if path.startswith(str(tmp_path))]
     checked.write({"goldsmith.toml": 'packages = ["staff_tools"]'})
     named = dataclasses.replace(made, assignment=find_course(checked.root).assignment("hw1"))
-    assert [path for path in named.reach.readable if path.startswith(str(tmp_path))] == [str(tmp_path / "staff_tools")]
-    assert named.reach.packages == {"staff_tools": str(tmp_path / "staff_tools")}
+    reach = named.sandbox.reach
+    assert [path for path in reach.readable if path.startswith(str(tmp_path))] == [str(tmp_path / "staff_tools")]
+    assert reach.packages == {"staff_tools": str(tmp_path / "staff_tools")}

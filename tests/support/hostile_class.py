@@ -29,11 +29,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from goldsmith.check import grading_sandbox
 from goldsmith.course.example import example_folder
 from goldsmith.course.layout import find_course
 from goldsmith.generate.options import Options
 from goldsmith.gold.load import load_gold
-from goldsmith.grade import grader as graders
 from goldsmith.grade.engines import Local
 from goldsmith.grade.grade_class import GradingOptions, grade_all
 from goldsmith.grade.grader import Grader, rubric_for
@@ -191,7 +191,7 @@ class Scene:
         """What an attack consists of, by name."""
         source = (HOSTILE / kind / f"{name}.py").read_text()
         target = "".join(f"{key} = {value!r}\n" for key, value in {**self.target, "NAME": name}.items())
-        frame = "ops.py" if kind == "numpy" else "net.py"
+        frame = "net.py" if kind == "torch" else "ops.py"
         found = {"attack.py": source, "target.py": target, "kit.py": (HOSTILE / "frame/kit.py").read_text()}
         return {frame: (HOSTILE / "frame" / frame).read_text(), **found}
 
@@ -274,8 +274,8 @@ def _gathered(loot: dict[str, list[dict[str, Any]]], workspaces: list[Path]) -> 
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(temporary, "remove_made", gather)
-        patch.setattr(graders, "_DISK_BYTES", 128 * 2**20)  # so that it does not take long to have too much
-        patch.setattr(graders, "_MAX_FILES", 5000)
+        patch.setattr(grading_sandbox, "_DISK_BYTES", 128 * 2**20)  # so that it does not take long to have too much
+        patch.setattr(grading_sandbox, "_MAX_FILES", 5000)
         yield
 
 
@@ -284,9 +284,9 @@ class Listeners:
 
     def __init__(self) -> None:
         self.heard: list[bytes] = []
-        self.tcp = socket.create_server(("127.0.0.1", 0))
+        self.tcp = socket.create_server(("", 0))
         self.udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self.udp.bind(("127.0.0.1", 0))
+        self.udp.bind(("", 0))
         self.unix, self.abstract = (socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) for _ in range(2))
         short = Path(tempfile.mkdtemp(prefix="s-"))  # such a path must be short
         self._folder = short
@@ -298,6 +298,7 @@ class Listeners:
             "UDP": self.udp.getsockname()[1],
             "UNIX": str(short / "socket"),
             "ABSTRACT": name,
+            "OWN": _own_address(),
         }
         for action in (self._accept, *(lambda end=end: self.heard.append(end.recv(99)) for end in self._datagrams)):
             threading.Thread(target=self._listen, args=(action,), daemon=True).start()
@@ -324,16 +325,29 @@ class Listeners:
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
+def _own_address() -> str:
+    """This machine's address to the outside; where it has none, another of the loopback's."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as link:
+        try:
+            link.connect(("192.0.2.1", 9))
+        except OSError:
+            return "127.0.0.2"
+        return str(link.getsockname()[0])
+
+
 def _examples() -> list[Path]:
     """The bundled example as it lies in the checkout, and as an installation has it."""
     installed = Path(sysconfig.get_path("purelib"), "goldsmith/_example")
     return [folder for folder in (example_folder(), installed) if (folder / SOLUTION_OF_THE_EXAMPLE).is_file()]
 
 
-def make_scene(folder: Path, kind: str = "numpy") -> Scene:
-    """A course with a rubric for cases and parts, and a mark in its solution."""
+def make_scene(folder: Path, kind: str = "numpy", *, loopback: bool = False) -> Scene:
+    """A course with a rubric for cases and parts, and a mark in its solution; with `loopback` it lets sockets in."""
     course = numpy_course(folder / "course")
     course.write(NUMPY if kind == "numpy" else TORCH)
+    if loopback:
+        with (course.root / "goldsmith.toml").open("a") as settings:
+            settings.write("\n[grade]\nloopback = true\n")
     course.with_gold()
     subprocess.run(["git", "init", "-q", str(course.root)], check=True)
     if kind == "numpy":

@@ -16,6 +16,14 @@ class HandoutConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, ren
     """Cases that are not handed out."""
 
 
+class GradeConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
+    """Settings of `goldsmith grade`: what its sandbox lets in."""
+
+    loopback: bool = False
+    """Whether a recipe and what it calls may use sockets, as `torch.distributed` does: each process in a network of its
+    own, in which nobody else is. Grading is refused where that cannot be had."""
+
+
 class GuardConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     """Settings of `goldsmith guard`: what counts as a leak, what else is private, what may be seen."""
 

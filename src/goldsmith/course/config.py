@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from goldsmith.course.command_config import GuardConfig, HandoutConfig, RigorConfig
+from goldsmith.course.command_config import GradeConfig, GuardConfig, HandoutConfig, RigorConfig
 from goldsmith.course.points import MOST_POINTS, are_points
 from goldsmith.errors.course import BadConfig
 
@@ -123,6 +123,8 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
     packages: tuple[str, ...] = ()
     """Installed packages, by the names they are imported by, that submissions may import although they came from a
     folder, such as an editable install; those from a package index they may import anyway."""
+    grade: GradeConfig = GradeConfig()
+    """What the sandbox of `goldsmith grade` lets in."""
     guard: GuardConfig = GuardConfig()
     """What `goldsmith guard` looks for."""
     rigor: RigorConfig = RigorConfig()
@@ -204,6 +206,7 @@ def _table(keys: list[str]) -> type[msgspec.Struct]:
         return RubricConfig if len(keys) == 3 else ItemConfig
     tables: dict[str, type[msgspec.Struct]] = {
         "assignment": AssignmentConfig,
+        "grade": GradeConfig,
         "guard": GuardConfig,
         "rigor": RigorConfig,
     }

@@ -33,6 +33,17 @@ class NoSandbox(GoldsmithError):
         )
 
 
+class NoPrivateNetwork(GoldsmithError):
+    """Submissions may use sockets only in a network of their own, which this machine does not give them."""
+
+    template = (
+        "`loopback = true` under [grade] needs a private network for each submission, which cannot be had here "
+        "({problem}), and with a shared one submissions could talk to each other and to this machine: grade where user "
+        "namespaces are allowed (`goldsmith doctor` says so), or without that setting."
+    )
+    problem: str
+
+
 class NotOnThisSystem(GoldsmithError):
     """This operating system lacks what a command needs; `cannot` says in words what does not work."""
 

@@ -22,16 +22,17 @@ from pathlib import Path
 import msgspec
 
 from goldsmith.check.check import check
+from goldsmith.check.grading_sandbox import GradingSandbox
 from goldsmith.check.notebook_places import shown_place
 from goldsmith.check.provided_restored import read_code
-from goldsmith.check.replay_workspace import SandboxPolicy, input_file
+from goldsmith.check.replay_workspace import input_file
 from goldsmith.check.request import Opened, Request, open_gold
 from goldsmith.check.submissions import Submission
 from goldsmith.check.verdicts import CUT_OFF, ERROR, Verdict
 from goldsmith.course.layout import Assignment
 from goldsmith.errors.base import GoldsmithError
 from goldsmith.errors.gold import CannotWrite, Interrupted
-from goldsmith.errors.sandbox import NoSandbox
+from goldsmith.errors.sandbox import NoPrivateNetwork, NoSandbox
 from goldsmith.foundation.content_cache import ContentCache
 from goldsmith.foundation.struct_types import prepare_types
 from goldsmith.generate.cache_key import content_key, verdict_inputs
@@ -43,20 +44,14 @@ from goldsmith.grade.submissions import SubmissionRef, digest_of, opened
 from goldsmith.guard.similarity import Matches, SolutionPart, matches, parts_to_write
 from goldsmith.process.fork_client import ForkServer
 from goldsmith.process.launcher import Watcher, deterministic_environment
-from goldsmith.sandbox.bubblewrap import hides as bubblewrap_hides
-from goldsmith.sandbox.bubblewrap import prefix as bubblewrap_prefix
 from goldsmith.sandbox.capabilities import Level, probe
-from goldsmith.sandbox.confinement import Confinement
-from goldsmith.sandbox.limits import Limits, clean_environment
-from goldsmith.sandbox.readable_paths import Reach, reach
+from goldsmith.sandbox.limits import clean_environment
 from goldsmith.workspace.temporary import private_folder
 
 METHOD = 10
 """Increased whenever a submission may be judged differently than before, so that cached verdicts are not used."""
 _MACHINE_KINDS = (*CUT_OFF, "device", "package")
 """Kinds of failure that depend on the machine and may not recur: its packages, device, load and limits."""
-_GIB = 2**30
-_DISK_BYTES, _MAX_FILES = _GIB, 20_000
 _GC_THRESHOLD_OBJECTS = 50_000
 _ARENA_MAX, _MMAP_THRESHOLD, _MMAP_BYTES = -8, -3, 2**18
 _IDLE_S = 3600.0
@@ -78,7 +73,7 @@ class Stopped(Exception):
     """The run was interrupted, and nothing more is judged."""
 
 
-_FATAL = (NoSandbox, Interrupted, OSError, Stopped)
+_FATAL = (NoSandbox, NoPrivateNetwork, Interrupted, OSError, Stopped)
 """Errors that end the whole run, because they would affect every submission."""
 _SUBMISSION_ERRNOS = (errno.EACCES, errno.EEXIST, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOTDIR)
 """System errors that a submission's names and folders can cause, and that affect no other submission."""
@@ -156,36 +151,17 @@ class Grader:
             opened=context.opened,
             fork_server=context.fork_server,
             watcher=Watcher(on_tick=context.check_stopped),
-            confined=None if context.level is None else SandboxPolicy(context.level, self._confinement()),
+            confined=None if context.level is None else self.sandbox.policy(context.level),
             temporary_folder=context.temporary_folder,
             hidden_files=self.other_submissions,
         )
         return Judged(verdict=check(self.assignment, submission, request), sandbox=_name(context.level))
 
-    def _confinement(self) -> Confinement:
-        """Return the sandbox that all submissions share; a single one's own paths are added later. All results of a
-        request are one file, which may be a few times as large as all gold."""
-        gold = sum(file.stat().st_size for file in self.assignment.gold.iterdir() if file.is_file())
-        return Confinement(
-            home="",
-            readable=self.reach.readable,
-            listable=self.reach.listable,
-            limits=Limits(
-                memory=int(self.memory * _GIB),
-                file_size=max(_GIB // 4, 4 * gold),
-                disk=max(_DISK_BYTES, 16 * gold),
-                files=_MAX_FILES,
-                processes=64,
-                open_files=512,
-                cpu_seconds=int(self.case_timeout * 60),
-            ),
-        )
-
     @functools.cached_property
-    def reach(self) -> Reach:
-        """Return what every process may read: Python, and nothing of the course."""
-        course = self.assignment.course
-        return reach([str(course.root), *self.hidden], course.config.packages)
+    def sandbox(self) -> GradingSandbox:
+        """Return the sandbox that all submissions run in."""
+        assignment = self.assignment
+        return GradingSandbox(assignment, assignment.gold, self.case_timeout, self.memory, self.hidden)
 
     # --- cache --------------------------------------------------------------------------------------------------------
 
@@ -195,7 +171,7 @@ class Grader:
         assignment = self.assignment
         gold = open_gold(assignment, Submission(""), allow_stale=self.allow_stale)
         recipe = recipe_hash(assignment.recipe)
-        own = [self.options, self.case_timeout, self.memory, self.sandboxed]
+        own = [self.options, self.case_timeout, self.memory, self.sandboxed, self.sandbox.loopback]
         return content_key(
             [METHOD, assignment.name, gold.manifest, recipe, verdict_inputs(assignment, gold.manifest), own]
         )
@@ -208,8 +184,8 @@ class Grader:
 
 
 def _follows_from_content(verdict: Verdict) -> bool:
-    """Return whether a verdict would be the same on another day and machine: it has no error of ours, no process that
-    was killed, and no missing package or device."""
+    """Return whether a verdict would be the same on another day and machine: it has no error of ours or of the
+    course's, no process that was killed, and no missing package or device."""
     return verdict.outcome != ERROR and not any(case.kind in _MACHINE_KINDS for case in verdict.cases)
 
 
@@ -243,9 +219,9 @@ class JudgingContext:
             environment = clean_environment(str(home), environment=deterministic_environment(grader.options.threads))
             request = Request(options=grader.options, case_timeout=grader.case_timeout, allow_stale=grader.allow_stale)
             gold = open_gold(grader.assignment, Submission(""), allow_stale=grader.allow_stale)
-            level, before = _sandbox_layers(grader, temporary_folder)
+            level, before = grader.sandbox.layers(temporary_folder) if grader.sandboxed else (None, [])
             uses_torch = gold.manifest.provenance.environment.torch is not None
-            reached = grader.reach if level is not None else None
+            reached = grader.sandbox.reach if level is not None else None
             fork_server = ForkServer(torch=uses_torch, environment=environment, command_prefix=before, reach=reached)
             stack.callback(fork_server.close)
             fork_server.prestart(environment)
@@ -287,6 +263,7 @@ def _sandbox_layers(grader: Grader, temporary_folder: Path) -> tuple[Level | Non
 
 
 _parts: dict[str, list[SolutionPart]] = {}
+_parts: dict[str, list[Any]] = {}
 _contexts: dict[str, JudgingContext] = {}
 """Both are keyed by `Grader.base`: a worker may outlive many runs, with different gold and sandbox layers."""
 

@@ -18,7 +18,7 @@ import msgspec
 from goldsmith.check.verdicts import ERROR
 from goldsmith.course.layout import Assignment, find_course
 from goldsmith.errors.base import COULD_NOT_RUN, GoldsmithError
-from goldsmith.errors.sandbox import NoSandbox
+from goldsmith.errors.sandbox import NoPrivateNetwork, NoSandbox
 from goldsmith.foundation.platforms import require_sandbox
 from goldsmith.generate.options import options_from
 from goldsmith.grade.engines import Local
@@ -135,7 +135,11 @@ def not_graded(error: Exception) -> bytes:
 
 def _for_students(error: Exception) -> str:
     """Say that nothing is known about the submission, and no more: the reason may name what is not for students."""
-    why = "submissions cannot be sandboxed here" if isinstance(error, NoSandbox) else "the grading program failed"
+    why = (
+        "submissions cannot be sandboxed here"
+        if isinstance(error, NoSandbox | NoPrivateNetwork)
+        else "the grading program failed"
+    )
     return (
         f"This was not graded, because {why}. That says nothing about your work: the 0 is not a verdict. Course staff "
         "find the reason in the grader's output."

@@ -20,7 +20,14 @@ import msgspec
 
 from goldsmith.process.clocks import ProcessFacts
 from goldsmith.process.messages import Job
-from goldsmith.process.resource_use import BLOCK_BYTES, DiskWrites, UnlinkedFiles, is_memory_backed, memory_of
+from goldsmith.process.resource_use import (
+    BLOCK_BYTES,
+    DiskWrites,
+    UnlinkedFiles,
+    is_memory_backed,
+    memory_of,
+    socket_memory,
+)
 from goldsmith.sandbox.limits import Limits
 
 MAX_PROCESSES = 64
@@ -69,8 +76,9 @@ def excess_threads(members: Collection[ProcessFacts]) -> str:
 class Quota:
     """What a child may use together with everything that it starts, including what has ended.
 
-    limits:         `memory` with shared memory, and with files where `folder` is `memory_backed`; `disk` for what they
-                    have written and not discarded, and for what the workspace `folder` holds, also in unlinked files
+    limits:         `memory` with shared memory, with files where `folder` is `memory_backed`, and with what waits in
+                    connections where they have their `own_network`; `disk` for what they have written and not
+                    discarded, and for what the workspace `folder` holds, also in unlinked files
     initial_use:    bytes and names that were in `folder` before; they do not count
     """
 
@@ -78,6 +86,7 @@ class Quota:
     limits: Limits
     initial_use: tuple[float, float] = (0, 0)
     memory_backed: bool = False
+    own_network: bool = False
     writes: DiskWrites = field(default_factory=DiskWrites)
 
 
@@ -91,7 +100,8 @@ def quota_for(job_file: Path) -> Quota | None:
         for removed in [other for other in _initial_use if not other.exists()]:
             del _initial_use[removed]
         _initial_use[folder] = _content(folder)
-    return Quota(folder, job.confinement.limits, _initial_use[folder], is_memory_backed(folder))
+    own_network = job.confinement.loopback
+    return Quota(folder, job.confinement.limits, _initial_use[folder], is_memory_backed(folder), own_network)
 
 
 def excess(members: Collection[ProcessFacts], quota: Quota) -> str:
@@ -111,7 +121,7 @@ def excess(members: Collection[ProcessFacts], quota: Quota) -> str:
         return f"it wrote more than {_mib(limits.disk)}"
     in_files = size + unlinked.size if quota.memory_backed else 0.0
     if limits.memory is not None:
-        left = limits.memory - in_files
+        left = limits.memory - in_files - (socket_memory(pids) if quota.own_network else 0)
         if memory_of(pids, left, files=not quota.memory_backed) > left:
             return f"its processes took more than {_mib(limits.memory)} of memory together"
     return ""

@@ -17,6 +17,7 @@ from pathlib import Path
 
 BLOCK_BYTES = 512
 """The unit of `st_blocks`, on every file system."""
+_SOCKET_TABLES = ("tcp", "tcp6", "udp", "udp6")
 _TMPFS_MAGIC, _RAMFS_MAGIC = 0x01021994, 0x858458F6
 _RESIDENT = ("RssShmem:", "RssAnon:", "VmSwap:", "HugetlbPages:")
 _PROPORTIONAL = ("Pss_Shmem:", "Pss_Anon:", "SwapPss:", "Private_Hugetlb:")
@@ -89,6 +90,31 @@ def memory_of(pids: Collection[int], limit: float, *, files: bool = True) -> flo
     if total <= limit:
         return total
     return sum(_sum(f"/proc/{pid}/smaps_rollup", proportional) or _sum(f"/proc/{pid}/status", resident) for pid in pids)
+
+
+def socket_memory(pids: Collection[int]) -> int:
+    """Return the bytes that wait in the connections of the network that processes have to themselves, also in those
+    that nobody has open any more: they count for no process."""
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            return sum(_waiting(f"/proc/{pid}/net/{table}") for table in _SOCKET_TABLES)
+    return 0
+
+
+def _waiting(table: str) -> int:
+    """Sum up a table's column of bytes to be sent and to be received, both hexadecimal."""
+    total = 0
+    try:
+        lines = Path(table).read_bytes().splitlines()[1:]
+    except FileNotFoundError:
+        if not Path(table).parent.exists():
+            raise  # the process has ended
+        return 0  # no IPv6
+    for line in lines:
+        with contextlib.suppress(ValueError, IndexError):
+            sent, _, received = line.split()[4].partition(b":")
+            total += int(sent, 16) + int(received, 16)
+    return total
 
 
 def is_memory_backed(folder: Path) -> bool:

@@ -12,7 +12,7 @@ import msgspec
 
 from goldsmith.errors.sandbox import CannotConfine
 from goldsmith.foundation.kernel import machine
-from goldsmith.sandbox import landlock, limits, privileges, seccomp
+from goldsmith.sandbox import landlock, limits, private_network, privileges, seccomp
 from goldsmith.sandbox import multiprocessing_shim as workers
 from goldsmith.sandbox.capabilities import Level, probe
 from goldsmith.sandbox.limits import Limits
@@ -26,6 +26,7 @@ class Confinement(msgspec.Struct, frozen=True, kw_only=True):
     listable:     folders that may be listed, with their subfolders, as an import does to find a module
     descriptors:  stay open, in addition to the standard streams
     variables:    environment variables to keep, in addition to `limits.KEPT_VARIABLES`
+    loopback:     has a private network with a loopback interface; without it, no sockets but pairs
     """
 
     home: str
@@ -34,6 +35,7 @@ class Confinement(msgspec.Struct, frozen=True, kw_only=True):
     writable: tuple[str, ...] = ()
     descriptors: tuple[int, ...] = ()
     variables: tuple[str, ...] = ()
+    loopback: bool = False
     limits: Limits = Limits()
 
 
@@ -50,16 +52,20 @@ def confine(confinement: Confinement, level: Level | None = None) -> Level:
             workers.do_without_sockets()
     with _layer("closing descriptors"):
         limits.close_descriptors(confinement.descriptors)
+    own_user_namespace = False
+    if confinement.loopback:
+        with _layer("a private network"):
+            own_user_namespace = private_network.enter()
     if sys.platform == "linux" and machine():
         _give_up_privileges()
     with _layer("limits"):
         limits.forbid_extras()
-        limits.limit(confinement.limits)
+        limits.limit(confinement.limits, counts_alone=own_user_namespace)
     if promised.landlock:
         _landlock(confinement, promised.landlock)
     if promised.seccomp:
         with _layer("seccomp"):
-            seccomp.install(rules(os.getpid(), promised.landlock))
+            seccomp.install(rules(os.getpid(), promised.landlock, loopback=confinement.loopback))
     return Level(landlock=promised.landlock, seccomp=promised.seccomp, missing=promised.missing)
 
 
@@ -84,6 +90,7 @@ def _landlock(confinement: Confinement, abi: int) -> None:
             readable=confinement.readable,
             listable=confinement.listable,
             writable=(confinement.home, *confinement.writable, *HARMLESS_DEVICES),
+            network=confinement.loopback,
         )
 
 

@@ -61,13 +61,14 @@ def restrict(
     readable: Iterable[str] = (),
     listable: Iterable[str] = (),
     writable: Iterable[str] = (),
+    network: bool = False,
 ) -> None:
     """Restrict this process to these files and folders from now on; of `listable` folders, it can only list names.
 
-    Those that do not exist are skipped.
+    Those that do not exist are skipped. With `network`, TCP is not restricted.
     """
     rights = (1 << max(bits for since, bits in _RIGHTS_SINCE.items() if since <= abi)) - 1
-    ruleset = system_call(_CREATE_RULESET, *_attributes(abi, rights), 0)
+    ruleset = system_call(_CREATE_RULESET, *_attributes(abi, rights, network), 0)
     try:
         for paths, access in ((readable, READ), (listable, READ_DIR), (writable, WRITE)):
             for path in paths:
@@ -77,10 +78,10 @@ def restrict(
         os.close(ruleset)
 
 
-def _attributes(abi: int, rights: int) -> tuple[ctypes.Array[ctypes.c_char], int]:
+def _attributes(abi: int, rights: int, network: bool) -> tuple[ctypes.Array[ctypes.c_char], int]:
     words = [rights]
     if abi >= NETWORK_SINCE:
-        words.append(_TCP_BIND_AND_CONNECT)
+        words.append(0 if network else _TCP_BIND_AND_CONNECT)
     if abi >= SIGNALS_SINCE:
         words.append(_ABSTRACT_SOCKETS_AND_SIGNALS)
     content = struct.pack(f"={len(words)}Q", *words)

@@ -105,13 +105,17 @@ def forbid_extras() -> None:
     _set_limit("SIGPENDING", _MAX_PENDING_SIGNALS)
 
 
-def limit(limits: Limits) -> None:
-    """Limit this process and each that it starts, irrevocably. Address space comes last: macOS refuses to limit it."""
+def limit(limits: Limits, *, counts_alone: bool = False) -> None:
+    """Limit this process and each that it starts, irrevocably. Address space comes last: macOS refuses to limit it.
+
+    It `counts_alone` in a new user namespace, where the kernel counts no process but this one and those it starts.
+    """
     processes = limits.processes
+    others = 1 if counts_alone else _processes_of_this_user()
     _set_limit("FSIZE", limits.file_size)
     _set_limit("NOFILE", limits.open_files)
     _set_limit("CPU", limits.cpu_seconds, _CPU_GRACE_S)
-    _set_limit("NPROC", None if processes is None else processes + _processes_of_this_user())
+    _set_limit("NPROC", None if processes is None else processes + others)
     _set_limit("AS", limits.memory)
 
 

@@ -64,7 +64,14 @@ class NotGiven(NamedTuple):
     argument: int
 
 
-Condition = Among | NotAmong | AnyBit | Given | NotGiven
+class Both(NamedTuple):
+    """Forbid if two conditions hold."""
+
+    one: Among | NotAmong | AnyBit | Given | NotGiven
+    other: Among | NotAmong | AnyBit | Given | NotGiven
+
+
+Condition = Among | NotAmong | AnyBit | Given | NotGiven | Both
 
 
 class Rule(NamedTuple):
@@ -134,33 +141,37 @@ def _block(rules: Iterable[Rule]) -> Iterator[_Step]:
     for rule in rules:
         forbidden = _Step(_RETURN, _ERRNO | rule.error)
         for condition in rule.conditions:
-            yield from _tested(condition, forbidden)
+            yield from _tested(condition, [forbidden])
         if not rule.conditions:
             yield forbidden
             return
     yield _Step(_RETURN, _ALLOW)
 
 
-def _tested(condition: Condition, forbidden: _Step) -> Iterator[_Step]:
-    low = _ARGUMENTS_AT + 8 * condition.argument
+def _tested(condition: Condition, then: Sequence[_Step]) -> Iterator[_Step]:
+    """Yield the steps that test a condition, and `then` those that are taken if it holds and skipped otherwise."""
+    if isinstance(condition, Both):
+        yield from _tested(condition.one, list(_tested(condition.other, then)))
+        return
+    low, past = _ARGUMENTS_AT + 8 * condition.argument, len(then)
     yield _Step(_LOAD, low)
     match condition:
         case Given():
             yield _Step(_EQUAL, 0, if_not=2)
             yield _Step(_LOAD, low + 4)
-            yield _Step(_EQUAL, 0, if_so=1)
+            yield _Step(_EQUAL, 0, if_so=past)
         case NotGiven():
-            yield _Step(_EQUAL, 0, if_not=3)
+            yield _Step(_EQUAL, 0, if_not=past + 2)
             yield _Step(_LOAD, low + 4)
-            yield _Step(_EQUAL, 0, if_not=1)
+            yield _Step(_EQUAL, 0, if_not=past)
         case AnyBit(bits=bits):
-            yield _Step(_ANY_BIT, bits, if_not=1)
+            yield _Step(_ANY_BIT, bits, if_not=past)
         case Among(values=values, mask=mask):
             yield _Step(_AND, mask)
             for left, value in zip(reversed(range(len(values))), values, strict=True):
-                yield _Step(_EQUAL, value & _WORD, if_so=left, if_not=0 if left else 1)
+                yield _Step(_EQUAL, value & _WORD, if_so=left, if_not=0 if left else past)
         case NotAmong(values=values, mask=mask):
             yield _Step(_AND, mask)
             for left, value in zip(reversed(range(len(values))), values, strict=True):
-                yield _Step(_EQUAL, value & _WORD, if_so=left + 1)
-    yield forbidden
+                yield _Step(_EQUAL, value & _WORD, if_so=left + past)
+    yield from then

@@ -5,12 +5,13 @@ from __future__ import annotations
 from errno import ENOLCK, ENOMEM, ENOSYS, EOPNOTSUPP, EPERM
 
 from goldsmith.sandbox.landlock import SIGNALS_SINCE, TRUNCATION_SINCE
-from goldsmith.sandbox.seccomp import Among, AnyBit, Given, NotAmong, NotGiven, Rule
+from goldsmith.sandbox.seccomp import Among, AnyBit, Both, Given, NotAmong, NotGiven, Rule
 
 _OTHER_PROCESSES = """
     ptrace process_vm_readv process_vm_writev process_madvise process_mrelease kcmp pidfd_open pidfd_getfd
     get_robust_list move_pages migrate_pages perf_event_open ioprio_set"""
-_NETWORK = "socket connect bind listen accept accept4 io_uring_setup io_uring_enter io_uring_register"
+_SOCKETS = "socket connect bind listen accept accept4"
+_ASYNCHRONOUS = "io_uring_setup io_uring_enter io_uring_register"
 _CHANNELS = """
     shmget shmat shmctl semget semop semtimedop semctl msgget msgsnd msgrcv msgctl mq_open mq_unlink mq_timedsend
     mq_timedreceive mq_notify mq_getsetattr keyctl add_key request_key"""
@@ -45,13 +46,23 @@ _TIMES = {"utime": (0, 1), "utimes": (0, 1), "futimesat": (1, 2), "utimensat": (
 call, takes success as a sign that the file exists, and creates it (as it may in its home) only after an error."""
 
 _FORBIDDEN = " ".join((
-    _OTHER_PROCESSES, _NETWORK, _CHANNELS, _NAMESPACES, _THE_KERNEL, _AROUND_PATHS, _MEMORY_OUTSIDE_OF_LIMITS, _HIDING,
-    _OWNERS_AND_ATTRIBUTES,
+    _OTHER_PROCESSES, _ASYNCHRONOUS, _CHANNELS, _NAMESPACES, _THE_KERNEL, _AROUND_PATHS, _MEMORY_OUTSIDE_OF_LIMITS,
+    _HIDING, _OWNERS_AND_ATTRIBUTES,
 )).split()  # fmt: skip
 
 _AF_UNIX, _SOCK_STREAM, _SOCK_SEQPACKET, _SOCK_TYPES = 1, 1, 5, 0xF
 _WITHOUT_ADDRESSES = (_SOCK_STREAM, _SOCK_SEQPACKET)
 """Datagrams, the third kind, can be sent to any named socket, even from one end of a pair."""
+_AF_INET, _AF_INET6, _AF_NETLINK, _SOCK_DGRAM = 2, 10, 16, 2
+_ROUTES, _IP, _TCP, _UDP, _IPV6 = 0, 0, 6, 17, 41
+_IN_PRIVATE = (_AF_INET, _AF_INET6)
+"""What a socket may be in a network of its own. Not a Unix socket: by its path it leads out of every network."""
+_OPTIONS = {
+    1: (2, 4, 5, 6, 7, 8, 9, 13, 15, 18, 19, 20, 21, 66, 67),  # reuse, broadcast, sizes, keep-alive, linger, timeouts
+    _TCP: (1, 3, 4, 5, 6, 8, 9, 12, 18),  # no delay, cork, keep-alive, linger, accept, acknowledgements, timeout
+    _IPV6: (26,),  # not for IPv4
+}
+"""Options of sockets, by level, that programs set; many others reach rarely used code of the kernel's."""
 _NEW_NAMESPACES = 0x02000000 | 0x04000000 | 0x08000000 | 0x10000000 | 0x20000000 | 0x40000000 | 0x00020000
 _CLONE_PTRACE, _CLONE_PARENT = 0x2000, 0x8000
 _CLONE_VM, _CLONE_VFORK, _CLONE_THREAD = 0x100, 0x4000, 0x10000
@@ -80,8 +91,9 @@ _O_ACCMODE, _O_TRUNC = 0o3, 0o1000
 _PRIO_PROCESS = 0
 
 
-def rules(process: int, abi: int) -> list[Rule]:
-    """Return all rules for the process with this pid, on top of this version of Landlock."""
+def rules(process: int, abi: int, *, loopback: bool = False) -> list[Rule]:
+    """Return all rules for the process with this pid, on top of this version of Landlock. With `loopback` it is in a
+    network of its own, and may use that."""
     itself = (0, process)
     found = [
         *(Rule(call, EPERM) for call in _FORBIDDEN),
@@ -94,7 +106,7 @@ def rules(process: int, abi: int) -> list[Rule]:
         Rule("clone", EPERM, (Among(0, (_CLONE_VM,), _CLONE_VM | _CLONE_VFORK | _CLONE_THREAD),)),
         Rule("clone3", ENOSYS),  # seccomp cannot see its flags; the C library falls back to clone
         Rule("socketpair", EPERM, (NotAmong(0, (_AF_UNIX,)), NotAmong(1, _WITHOUT_ADDRESSES, _SOCK_TYPES))),
-        Rule("sendto", EPERM, (Given(4),)),
+        *(_private_sockets() if loopback else _no_sockets()),
         Rule("ioctl", EPERM, (Among(1, _IOCTLS),)),
         Rule("fcntl", EPERM, (Among(1, (_F_SETOWN, _F_SETSIG, _F_SETOWN_EX, _F_SETLEASE, _F_NOTIFY)),)),
         Rule("fcntl", ENOLCK, (Among(1, (_F_SETLK, _F_SETLKW, _F_OFD_SETLK, _F_OFD_SETLKW)),)),
@@ -115,6 +127,25 @@ def rules(process: int, abi: int) -> list[Rule]:
     if abi < TRUNCATION_SINCE:
         found += _nothing_cut_off()
     return found
+
+
+def _no_sockets() -> list[Rule]:
+    return [*(Rule(call, EPERM) for call in _SOCKETS.split()), Rule("sendto", EPERM, (Given(4),))]
+
+
+def _private_sockets() -> list[Rule]:
+    """Allow TCP and UDP, and to ask which interfaces there are, as C libraries do by netlink."""
+    return [
+        Rule("socket", EPERM, (NotAmong(0, (*_IN_PRIVATE, _AF_NETLINK)),)),
+        Rule("socket", EPERM, (Both(Among(0, (_AF_NETLINK,)), NotAmong(2, (_ROUTES,))),)),
+        Rule("socket", EPERM, (Both(Among(0, _IN_PRIVATE), NotAmong(1, (_SOCK_STREAM, _SOCK_DGRAM), _SOCK_TYPES)),)),
+        Rule("socket", EPERM, (Both(Among(0, _IN_PRIVATE), NotAmong(2, (_IP, _TCP, _UDP))),)),
+        Rule("setsockopt", EPERM, (NotAmong(1, tuple(_OPTIONS)),)),
+        *(
+            Rule("setsockopt", EPERM, (Both(Among(1, (level,)), NotAmong(2, options)),))
+            for level, options in _OPTIONS.items()
+        ),
+    ]
 
 
 def _times(call: str, path: int, times: int) -> list[Rule]:

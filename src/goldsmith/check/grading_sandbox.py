@@ -1,0 +1,110 @@
+"""The sandbox that submissions are graded in: what they may read, their limits, and which layers there are here. The
+copy of the solution that new gold is checked with runs in it, too."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from goldsmith.check.replay_workspace import SandboxPolicy
+from goldsmith.course.layout import Assignment
+from goldsmith.errors.sandbox import NoPrivateNetwork
+from goldsmith.sandbox import private_network
+from goldsmith.sandbox.bubblewrap import hides as bubblewrap_hides
+from goldsmith.sandbox.bubblewrap import prefix as bubblewrap_prefix
+from goldsmith.sandbox.capabilities import Level, probe
+from goldsmith.sandbox.confinement import Confinement
+from goldsmith.sandbox.limits import Limits
+from goldsmith.sandbox.readable_paths import Reach, reach
+
+MEMORY_GIB = 6.0
+"""What all processes of a submission may take together, unless `goldsmith grade --memory` says otherwise."""
+PROCESSES = 64
+_GIB = 2**30
+_DISK_BYTES, _MAX_FILES = _GIB, 20_000
+
+
+@dataclass(frozen=True)
+class GradingSandbox:
+    """How submissions to one assignment are sandboxed. `gold` is the folder of its gold, `memory` is in GiB, and
+    `hidden` are folders besides the course's own that no submission may read, even if they are on Python's path."""
+
+    assignment: Assignment
+    gold: Path
+    case_timeout: float
+    memory: float = MEMORY_GIB
+    hidden: tuple[str, ...] = ()
+
+    @property
+    def loopback(self) -> bool:
+        """Return whether sockets are let in, in a private network for each child."""
+        return self.assignment.course.config.grade.loopback
+
+    @functools.cached_property
+    def reach(self) -> Reach:
+        """Return what every process may read: Python, and nothing of the course."""
+        course = self.assignment.course
+        found = reach([str(course.root), *self.hidden], course.config.packages)
+        if not self.loopback:
+            return found
+        return Reach(
+            (*found.readable, *private_network.readable_files()),
+            found.listable,
+            found.folders,
+            found.packages,
+            found.absent,
+        )
+
+    @property
+    def confinement(self) -> Confinement:
+        """Return the sandbox that all submissions share; a single one's own paths are added later. All results of a
+        request are one file, which may be a few times as large as all gold."""
+        gold = sum(file.stat().st_size for file in self.gold.iterdir() if file.is_file())
+        return Confinement(
+            home="",
+            readable=self.reach.readable,
+            listable=self.reach.listable,
+            loopback=self.loopback,
+            limits=Limits(
+                memory=int(self.memory * _GIB),
+                file_size=max(_GIB // 4, 4 * gold),
+                disk=max(_DISK_BYTES, 16 * gold),
+                files=_MAX_FILES,
+                processes=PROCESSES,
+                open_files=512,
+                cpu_seconds=int(self.case_timeout * 60),
+            ),
+        )
+
+    def policy(self, level: Level) -> SandboxPolicy:
+        return SandboxPolicy(level, self.confinement)
+
+    def layers(self, temporary_folder: Path) -> tuple[Level, list[str]]:
+        """Return the sandbox layers available here, and the command prefix that starts the fork server in bubblewrap,
+        if a test shows that bubblewrap hides gold and solutions. Raise `NoPrivateNetwork` if one is needed and cannot
+        be had there."""
+        level, before = self._level_and_prefix([str(temporary_folder)])
+        if self.loopback:
+            require_private_network(before, self.reach)
+        return level, before
+
+    def _level_and_prefix(self, writable: Sequence[str]) -> tuple[Level, list[str]]:
+        level = probe()
+        course = self.assignment.course
+        before = bubblewrap_prefix(readable=self.reach.readable, writable=writable) if level.bubblewrap else []
+        private = (self.gold, *course.solution_folders, course.internal_tests_folder)
+        hidden = [str(path) for path in private]
+        if before and bubblewrap_hides(before, hidden=hidden, writable=writable):
+            return level, before
+        return msgspec.structs.replace(level, bubblewrap=False), []
+
+
+def require_private_network(before: Sequence[str] = (), limits: Reach | None = None) -> None:
+    """Raise `NoPrivateNetwork` unless a process, started with `before` its command line, can have one: tried."""
+    problem = private_network.why_not(tuple(before), limits)
+    if problem:
+        raise NoPrivateNetwork(problem)

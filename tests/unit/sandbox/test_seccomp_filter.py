@@ -1,0 +1,79 @@
+"""Rules for system calls are compiled to what they say: the compiled filter is run as the kernel would run it."""
+
+from __future__ import annotations
+
+import struct
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from goldsmith.sandbox import seccomp
+from goldsmith.sandbox.seccomp import Among, AnyBit, Both, Given, NotAmong, NotGiven, Rule
+from goldsmith.sandbox.syscall_numbers import AUDIT_ARCHITECTURE, NUMBERS, X86_64
+
+
+def _verdict(program: bytes, number: int, arguments: list[int]) -> int:
+    """Run a compiled filter as the kernel would."""
+    data = struct.pack("=iIQ6Q", number, AUDIT_ARCHITECTURE[X86_64], 0, *arguments)
+    steps = list(struct.iter_unpack("=HBBI", program))
+    at, loaded = 0, 0
+    while True:
+        code, so, no, value = steps[at]
+        at += 1
+        match code:
+            case 0x20:
+                (loaded,) = struct.unpack_from("=I", data, value)
+            case 0x54:
+                loaded &= value
+            case 0x06:
+                return value
+            case _:
+                holds = {0x15: loaded == value, 0x35: loaded >= value, 0x45: bool(loaded & value)}[code]
+                at += so if holds else no
+
+
+def _holds(condition: seccomp.Condition, arguments: list[int]) -> bool:
+    match condition:
+        case Both(one, other):
+            return _holds(one, arguments) and _holds(other, arguments)
+        case Among(at, values, mask):
+            return arguments[at] & 0xFFFFFFFF & mask in values
+        case NotAmong(at, values, mask):
+            return arguments[at] & 0xFFFFFFFF & mask not in values
+        case AnyBit(at, bits):
+            return bool(arguments[at] & bits)
+        case Given(at):
+            return arguments[at] != 0
+        case NotGiven(at):
+            return arguments[at] == 0
+
+
+_PLACE, _VALUE = st.integers(0, 5), st.integers(0, 7)
+_VALUES = st.lists(_VALUE, min_size=1, max_size=4).map(tuple)
+_SIMPLE = st.one_of(
+    st.builds(Among, _PLACE, _VALUES, st.sampled_from([7, 0xFFFFFFFF])),
+    st.builds(NotAmong, _PLACE, _VALUES, st.sampled_from([7, 0xFFFFFFFF])),
+    st.builds(AnyBit, _PLACE, st.integers(1, 7)),
+    st.builds(Given, _PLACE),
+    st.builds(NotGiven, _PLACE),
+)
+_CONDITION = st.one_of(_SIMPLE, st.builds(Both, _SIMPLE, _SIMPLE))
+_RULES = st.lists(st.tuples(st.integers(1, 3), st.lists(_CONDITION, max_size=3).map(tuple)), min_size=1, max_size=4)
+_ARGUMENT = st.one_of(_VALUE, _VALUE.map(lambda value: value << 32))
+
+
+@given(_RULES, st.lists(_ARGUMENT, min_size=6, max_size=6))
+def test_a_filter_refuses_what_its_rules_say(
+    rules: list[tuple[int, tuple[seccomp.Condition, ...]]], arguments: list[int]
+) -> None:
+    program = seccomp.compiled([Rule("socket", error, conditions) for error, conditions in rules], X86_64)
+    expected = next(
+        (
+            0x00050000 | error
+            for error, conditions in rules
+            if not conditions or any(_holds(item, arguments) for item in conditions)
+        ),
+        0x7FFF0000,
+    )
+    assert _verdict(program, NUMBERS[X86_64]["socket"], arguments) == expected
+    assert _verdict(program, NUMBERS[X86_64]["bind"], arguments) == 0x7FFF0000
