@@ -1,26 +1,47 @@
-"""The last check of new gold: a copy of the solution, submitted like a student's, must agree with it; outside of a
-course, the implementation that it was recorded from."""
+"""The last check of new gold: a copy of the solution, submitted like a student's, must agree with it, in the sandbox
+that submissions are graded in; outside of a course, the implementation that it was recorded from."""
 
 from __future__ import annotations
 
+import contextlib
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
+
 from goldsmith.check.check import check
+from goldsmith.check.grading_sandbox import GradingSandbox, require_private_network
+from goldsmith.check.replay_workspace import SandboxPolicy
 from goldsmith.check.request import Opened, Request, open_adapter
 from goldsmith.check.submissions import Submission, open_submission
-from goldsmith.check.verdicts import Verdict
+from goldsmith.check.verdicts import AGREES, Verdict
 from goldsmith.course.layout import Assignment
 from goldsmith.course.solutions import Placement
 from goldsmith.course.subject import Subject
+from goldsmith.errors.sandbox import NoPrivateNetwork
 from goldsmith.generate.options import Options
 from goldsmith.generate.state import COPY_NAMES
 from goldsmith.gold.load import load_gold
 from goldsmith.notebooks.convert import SUFFIX as NOTEBOOK
 from goldsmith.process.fork_client import ForkServer
 from goldsmith.process.launcher import Watcher
+from goldsmith.sandbox.capabilities import probe
 from goldsmith.workspace.temporary import private_folder
+
+SANDBOX = "sandbox"
+"""What a case declares in `allow`, with a reason, if it is not to be tried in the sandbox."""
+
+
+@dataclass(frozen=True)
+class CopyCheck:
+    """The verdict on the copy. Where that agrees, and only outside of the sandbox, `sandboxed` is the one in it;
+    `not_tried` says why it was not tried there at all."""
+
+    verdict: Verdict
+    sandboxed: Verdict | None = None
+    not_tried: str = ""
 
 
 def check_copy(
@@ -31,27 +52,72 @@ def check_copy(
     *,
     fork_server: ForkServer | None,
     watcher: Watcher,
-) -> Verdict | None:
-    """Return the verdict on the solution's files `placed` against the gold in `folder`, which may not be published yet.
-    Return None where there is nothing to replay: gold made by a script, or only cases declared not reproducible."""
+) -> CopyCheck | None:
+    """Check the solution's files `placed` against the gold in `folder`, which may not be published yet: in the sandbox,
+    and outside of it only where that does not agree, or cannot be tried here. Return None where there is nothing to
+    replay: gold made by a script, or only cases declared not reproducible."""
     gold = load_gold(folder)
-    steady = [name for name in gold if "reproducible" not in gold[name].entry.allowed.get("*", {})]
+    allowed = {name: gold[name].entry.allowed.get("*", {}) for name in gold}
+    steady = [name for name in gold if "reproducible" not in allowed[name]]
     if gold.manifest.provenance.mode != "cases" or not steady:
         return None
+    policy, not_tried = _policy(assignment, options, folder)
+    with submitted_copy(assignment, placed) as submission:
+
+        def checked(cases: Sequence[str], confined: SandboxPolicy | None) -> Verdict:
+            opened = Opened(gold, {name: gold[name] for name in cases}, *open_adapter(assignment))
+            request = Request(
+                options=options,
+                case_timeout=assignment.project.config.case_timeout,
+                opened=opened,
+                watcher=watcher,
+                fork_server=fork_server,
+                confined=confined,
+            )
+            return check(assignment, submission, request)
+
+        inside = [name for name in steady if SANDBOX not in allowed[name]]
+        if policy is None or not inside:
+            return CopyCheck(checked(steady, None), not_tried=not_tried)
+        sandboxed = checked(inside, policy)
+        outside = [name for name in steady if name not in inside]
+        if sandboxed.outcome == AGREES:
+            return CopyCheck(checked(outside, None) if outside else sandboxed)
+        verdict = checked(steady, None)
+        return CopyCheck(verdict, sandboxed if verdict.outcome == AGREES else None)
+
+
+@contextlib.contextmanager
+def submitted_copy(assignment: Subject, placed: Sequence[Placement]) -> Iterator[Submission]:
+    """Yield a copy of the solution's files `placed`, as a submission."""
+    name = COPY_NAMES[assignment.kind]
+    if not isinstance(assignment, Assignment):
+        yield Submission(name, is_tree=True)
+        return
     with private_folder() as folder:
         copy = folder / "copy"
         for item in placed:
             target = copy / (item.target.with_suffix(NOTEBOOK) if item.source.suffix == NOTEBOOK else item.target)
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(item.source, target)
-        request = Request(
-            options=options,
-            case_timeout=assignment.project.config.case_timeout,
-            opened=Opened(gold, {name: gold[name] for name in steady}, *open_adapter(assignment)),
-            watcher=watcher,
-            fork_server=fork_server,
-        )
-        if not isinstance(assignment, Assignment):
-            return check(assignment, Submission(COPY_NAMES[assignment.kind], is_tree=True), request)
-        with open_submission(assignment, str(copy), COPY_NAMES[assignment.kind]) as submission:
-            return check(assignment, submission, request)
+        with open_submission(assignment, str(copy), name) as submission:
+            yield submission
+
+
+def _policy(assignment: Subject, options: Options, gold: Path) -> tuple[SandboxPolicy | None, str]:
+    """Return the sandbox of `goldsmith grade`, or say why the copy cannot be tried in it here. bubblewrap is left out:
+    it hides the names of files that nobody can read anyway, and needs a process of its own to fork from."""
+    if not isinstance(assignment, Assignment):
+        return None, ""  # nobody is graded by it
+    level = probe()
+    if not level.sufficient:
+        return None, "; ".join(level.missing)
+    if options.device != "cpu":
+        return None, f"submissions are graded on the CPU, and this gold is made on {options.device}"
+    sandbox = GradingSandbox(assignment, gold, assignment.project.config.case_timeout)
+    if sandbox.loopback:
+        try:
+            require_private_network()
+        except NoPrivateNetwork as problem:
+            return None, f"a submission cannot have a private network here ({problem.problem})"
+    return sandbox.policy(msgspec.structs.replace(level, bubblewrap=False)), ""

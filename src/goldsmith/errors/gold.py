@@ -48,6 +48,23 @@ class CopyDisagrees(GoldsmithError):
         return "the implementation, replayed on gold's inputs and weights"
 
 
+class CopyFailsInSandbox(GoldsmithError):
+    """A copy of the solution agrees with the gold, but not in the sandbox that submissions are graded in; `where` is
+    the line and `denied` says what is refused there and what lets it in."""
+
+    outcome = "refused"
+    template = (
+        "gold refused: the solution agrees with it, but not in the sandbox that submissions are graded in, where it "
+        "cannot run {cases:few}{where}: {reason}; {denied}; or, to publish it anyway, declare it in the case: "
+        'allow={{"sandbox": "why"}}.'
+    )
+    assignment: str
+    cases: Sequence[str]
+    where: str
+    reason: str
+    denied: str
+
+
 class NotCalibrated(GoldsmithError):
     assignment: str
     problem: str

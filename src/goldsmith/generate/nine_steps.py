@@ -231,9 +231,10 @@ def _steps(run: GenerationState, progress: Progress, staging: Staging) -> None:
         if run.check_solution is not None and not staging.equals_target():
             progress.step(7, f"{COPY_NAMES[assignment.kind]} is checked against it")
             telling = Watcher(on_tick=progress.tick)
-            run.check_solution(
+            note = run.check_solution(
                 assignment, options, staging.folder, placed, fork_server=run.fork_server, watcher=telling
             )
+            run.notes += [note] if note else []
 
     progress.step(8)
     changes = run.untouched.changes()

@@ -35,8 +35,8 @@ COPY_NAMES: dict[Kind, str] = {
 
 
 class CheckSolution(Protocol):
-    """A function that replays a copy of the solution against unpublished gold and raises if it does not agree. Its
-    implementation is in a layer above this package."""
+    """A function that replays a copy of the solution against unpublished gold and raises if it does not agree, and
+    returns what there is to note about that. Its implementation is in a layer above this package."""
 
     def __call__(
         self,
@@ -47,7 +47,7 @@ class CheckSolution(Protocol):
         *,
         fork_server: ForkServer | None,
         watcher: Watcher,
-    ) -> None: ...
+    ) -> str: ...
 
 
 @dataclass

@@ -127,7 +127,7 @@ def _register(
             raise RecipeMisuse(
                 f"points={points!r} cannot be counted; give {case_name} a number from 0 to {MOST_POINTS}"
             )
-        allowed = check_allow(allow, (*ALLOWABLE, "reproducible"))
+        allowed = check_allow(allow, (*ALLOWABLE, "reproducible", "sandbox"))
         registered.append(CaseDefinition(case_name, kind, target, allowed, tuple(accepts), points))
         return target
 

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from goldsmith.course.solutions import Placement
 from goldsmith.course.subject import Subject
-from goldsmith.errors.gold import CopyDisagrees
+from goldsmith.errors.gold import CopyDisagrees, CopyFailsInSandbox
 from goldsmith.generate.options import Options
 from goldsmith.process.fork_client import ForkServer
 from goldsmith.process.launcher import Watcher
+
+if TYPE_CHECKING:
+    from goldsmith.check.verdicts import Verdict
 
 
 def refuse_disagreeing(
@@ -21,19 +25,42 @@ def refuse_disagreeing(
     *,
     fork_server: ForkServer | None,
     watcher: Watcher,
-) -> None:
-    """Check a copy of the solution at the end of step 7 of `generate`. Imports are local because fresh gold never gets
-    this far, and needs no NumPy."""
+) -> str:
+    """Check a copy of the solution at the end of step 7 of `generate`; return what there is to note about it. Imports
+    are local because fresh gold never gets this far, and needs no NumPy."""
     from goldsmith.check.solution_copy import check_copy
     from goldsmith.check.verdict_words import one_line
     from goldsmith.check.verdicts import AGREES
     from goldsmith.render.verdict import verdict_text
 
-    verdict = check_copy(assignment, options, folder, placed, fork_server=fork_server, watcher=watcher)
-    if verdict is None or verdict.outcome == AGREES:
-        return
+    found = check_copy(assignment, options, folder, placed, fork_server=fork_server, watcher=watcher)
+    if found is None:
+        return ""
+    if found.sandboxed is not None:
+        raise _fails_in_sandbox(assignment, found.sandboxed)
+    verdict = found.verdict
+    if verdict.outcome == AGREES:
+        why = found.not_tried
+        return f"a copy of the solution was not tried in the grading sandbox: {why}" if why else ""
     bad = [case for case in verdict.cases if case.outcome != AGREES]
     reason = one_line(bad[0].reason) if bad else "nothing was compared"
     reason = verdict.not_given[0] if verdict.not_given else reason
     report = verdict_text(verdict, with_next=False)
     raise CopyDisagrees(assignment.name, [case.name for case in bad], reason, report)
+
+
+def _fails_in_sandbox(assignment: Subject, verdict: Verdict) -> CopyFailsInSandbox:
+    """Name the line, what is denied there, and the setting that lets it in."""
+    from goldsmith.check.denials import denied_words, place_of
+    from goldsmith.check.verdict_words import case_sentence
+    from goldsmith.check.verdicts import AGREES
+
+    bad = [case for case in verdict.cases if case.outcome != AGREES]
+    first = next((case for case in bad if case.failure is not None), bad[0])
+    where, denied = "", "something there depends on the machine"
+    if first.failure is not None:
+        where = f", {place_of(first.failure)}" if first.failure.frames else ""
+        denied = denied_words(first.failure, loopback=assignment.project.config.grade.loopback)
+    denied = verdict.not_given[0] if verdict.not_given else denied
+    names = [case.name for case in bad]
+    return CopyFailsInSandbox(assignment.name, names, where, case_sentence(first), denied)
