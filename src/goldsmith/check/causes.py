@@ -7,16 +7,19 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from goldsmith.check.shown_parts import part_of
-from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, PROVIDED_CHANGED, CaseVerdict, Verdict
+from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, ERROR, PROVIDED_CHANGED, CaseVerdict, Verdict
 
 Cases = list[CaseVerdict]
 _NUMBER = re.compile(r"\d+")
 
 
 def telling_case(verdict: Verdict) -> CaseVerdict | None:
-    """Return the case that shows best what is wrong; None if nothing is."""
+    """Return the case that shows best what is wrong; None if nothing is. Beside an error that is nobody's fault, that
+    may be a mistake in another case."""
     if verdict.outcome == AGREES:
         return None
+    if verdict.outcome == ERROR and verdict.first_case:
+        return next(case for case in verdict.cases if case.name == verdict.first_case)
     found = [case for case in verdict.cases if case.outcome == verdict.outcome]
     return next((case for case in found if case.name == verdict.first_case), found[0] if found else None)
 
@@ -42,7 +45,7 @@ class Cause:
 def by_cause(verdict: Verdict) -> list[Cause]:
     """Return what is wrong, the most telling first, then what the fewest parts are to blame for."""
     telling = telling_case(verdict)
-    groups = alike(case for case in verdict.cases if case.outcome != AGREES)
+    groups = alike(case for case in verdict.cases if case.outcome not in (AGREES, ERROR))
     groups.sort(key=lambda same: (telling not in same, len(_blamed(same[0]))))
     told: set[str] = set()
     found: list[Cause] = []

@@ -28,6 +28,7 @@ from goldsmith.check.missing_files import not_given
 from goldsmith.check.notebook_places import cell_files, shown_place
 from goldsmith.check.part_verdicts import RIGHT, judge_parts
 from goldsmith.check.provided_restored import Provided
+from goldsmith.check.recipe_failures import excuse
 from goldsmith.check.request import Opened, Request
 from goldsmith.check.shown_parts import Shown
 from goldsmith.check.submissions import Submission
@@ -101,6 +102,12 @@ def _check(assignment: Subject, submission: Submission, request: Request, opened
             strategy = context.strategy(workspace)
             strategy.run_cases(list(opened.golds))
             verdicts, layouts = strategy.verdicts, strategy.layouts
+            staffs: tuple[str, ...] = ()
+            if request.solution_failures is not None:
+                config = assignment.project.config
+                verdicts, staffs = excuse(
+                    verdicts, config.recipe, request.solution_failures, loopback=config.grade.loopback
+                )
             provided = Provided.of(assignment, submission, gold.manifest)
             changed = provided.parts
             if provided.changed and any(verdict.outcome != AGREES for verdict in verdicts.values()):
@@ -120,11 +127,12 @@ def _check(assignment: Subject, submission: Submission, request: Request, opened
                 for case in verdicts.values():
                     request.evidence.add_case(case, context.judge.criteria(case.name), strategy.replays[case.name])
             confined = request.confined is not None
-            unseen = not_given(assignment, workspace.workspace, verdicts.values(), confined=confined)
+            failed = [*verdicts.values(), *(strategy.verdicts[name] for name in verdicts if staffs)]
+            unseen = not_given(assignment, workspace.workspace, failed, confined=confined)
     found = list(verdicts.values())
     parts = tuple(judge_parts(found, shown, lambda name: is_hollow(opened.golds[name])))
     outcome = gravest(item.outcome for item in found)
-    first = first_case(found, shown)
+    first = first_case([item for item in found if item.outcome != ERROR], shown)
     source = next((item for item in first.modules if item.source), None) if first else None
     if outcome in RIGHT and any(part.unused for part in parts):
         outcome, source = DIFFERS, next(item for case in found for item in case.modules if item.unused)
@@ -152,7 +160,7 @@ def _check(assignment: Subject, submission: Submission, request: Request, opened
         choices=submission.choices,
         notes=(*submission.notes, *left_out, *provided.notes),
         forbidden=find_forbidden(assignment, submission, sightings),
-        not_given=unseen,
+        not_given=(*unseen, *staffs),
         seconds=time.monotonic() - started,
     )
 

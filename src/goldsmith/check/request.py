@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from goldsmith.check.evidence import Evidence
+from goldsmith.check.recipe_failures import SolutionFailures
 from goldsmith.check.replay_workspace import SandboxPolicy
 from goldsmith.check.submissions import Submission
 from goldsmith.course.subject import Subject
@@ -25,7 +26,8 @@ class Request:
     """What to check and how. `case_timeout` is in seconds; `adapter` replaces the course's own file. Many checks may
     share a `fork_server` and a `temporary_folder` for their workspaces. With `confined`, submissions are sandboxed.
     `hidden_files` are files and folders, relative to the course's root, that no submission can see. What the verdict
-    rests on is put into `evidence`, if there is one."""
+    rests on is put into `evidence`, if there is one. `solution_failures` tells failures of the course's own code from
+    those of submissions; without it, every failure is the submission's."""
 
     options: Options
     case_timeout: float
@@ -39,6 +41,7 @@ class Request:
     temporary_folder: Path | None = None
     hidden_files: Sequence[Path] = ()
     evidence: Evidence | None = None
+    solution_failures: SolutionFailures | None = None
 
 
 @dataclass(frozen=True)

@@ -56,6 +56,8 @@ def _named(items: list[ItemResult]) -> str:
 def _standing(item: ItemResult) -> str:
     if item.withheld:
         return "right, but withheld"
+    if item.outcome == ERROR:
+        return "withheld, and not for anything that you did"
     if item.outcome == AGREES:
         return "which somebody will look at"
     return "not judged, which is not the same as wrong" if item.outcome == NOT_JUDGED else OUTCOMES[item.outcome]

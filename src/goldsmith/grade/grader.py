@@ -15,7 +15,7 @@ import functools
 import gc
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,11 +25,14 @@ from goldsmith.check.check import check
 from goldsmith.check.grading_sandbox import GradingSandbox
 from goldsmith.check.notebook_places import shown_place
 from goldsmith.check.provided_restored import read_code
+from goldsmith.check.recipe_failures import SolutionFailures, failures_of
 from goldsmith.check.replay_workspace import input_file
 from goldsmith.check.request import Opened, Request, open_gold
+from goldsmith.check.solution_copy import submitted_copy
 from goldsmith.check.submissions import Submission
 from goldsmith.check.verdicts import CUT_OFF, ERROR, Verdict
 from goldsmith.course.layout import Assignment
+from goldsmith.course.solutions import has_solutions, placements
 from goldsmith.errors.base import GoldsmithError
 from goldsmith.errors.gold import CannotWrite, Interrupted
 from goldsmith.errors.sandbox import NoPrivateNetwork, NoSandbox
@@ -44,6 +47,7 @@ from goldsmith.grade.submissions import SubmissionRef, digest_of, opened
 from goldsmith.guard.similarity import Matches, SolutionPart, matches, parts_to_write
 from goldsmith.process.fork_client import ForkServer
 from goldsmith.process.launcher import Watcher, deterministic_environment
+from goldsmith.process.messages import Failure
 from goldsmith.sandbox.capabilities import Level, probe
 from goldsmith.sandbox.limits import clean_environment
 from goldsmith.workspace.temporary import private_folder
@@ -144,7 +148,11 @@ class Grader:
         return Judged(verdict=verdict, digest=digest, sandbox=sandbox, matches=found, kept=kept)
 
     def _judge(self, submission: Submission) -> Judged:
-        context = _context(self)
+        return self._check(submission, _context(self), lambda: _solution_failures(self))
+
+    def _check(
+        self, submission: Submission, context: JudgingContext, solution_failures: SolutionFailures | None
+    ) -> Judged:
         request = Request(
             options=self.options,
             case_timeout=self.case_timeout,
@@ -154,6 +162,7 @@ class Grader:
             confined=None if context.level is None else self.sandbox.policy(context.level),
             temporary_folder=context.temporary_folder,
             hidden_files=self.other_submissions,
+            solution_failures=solution_failures,
         )
         return Judged(verdict=check(self.assignment, submission, request), sandbox=_name(context.level))
 
@@ -246,26 +255,10 @@ def _limit_malloc_arenas() -> None:
             ctypes.CDLL(None).mallopt(option, value)
 
 
-def _sandbox_layers(grader: Grader, temporary_folder: Path) -> tuple[Level | None, list[str]]:
-    """Return the sandbox layers available here, and the command prefix that starts the fork server in bubblewrap, if a
-    test shows that bubblewrap hides gold and solutions."""
-    if not grader.sandboxed:
-        return None, []
-    level = probe()
-    course = grader.assignment.course
-    writable = [str(temporary_folder)]
-    before = bubblewrap_prefix(readable=grader.reach.readable, writable=writable) if level.bubblewrap else []
-    private = (grader.assignment.gold, *course.solution_folders, course.internal_tests_folder)
-    hidden = [str(path) for path in private]
-    if before and bubblewrap_hides(before, hidden=hidden, writable=writable):
-        return level, before
-    return msgspec.structs.replace(level, bubblewrap=False), []
-
-
 _parts: dict[str, list[SolutionPart]] = {}
-_parts: dict[str, list[Any]] = {}
 _contexts: dict[str, JudgingContext] = {}
-"""Both are keyed by `Grader.base`: a worker may outlive many runs, with different gold and sandbox layers."""
+_solutions: dict[str, Mapping[str, Failure] | None] = {}
+"""All are keyed by `Grader.base`: a worker may outlive many runs, with different gold and sandbox layers."""
 
 
 def _parts_of(grader: Grader) -> list[SolutionPart]:
@@ -275,6 +268,32 @@ def _parts_of(grader: Grader) -> list[SolutionPart]:
     return _parts[grader.base]
 
 
+def _solution_failures(grader: Grader) -> Mapping[str, Failure] | None:
+    """Return how the solution fails in this sandbox, by case; None if there is no solution here. It is run once in each
+    process, when a submission first fails as if by no fault of its own, and apart from all submissions: what it is in
+    lies where none of them can look."""
+    with _trying:
+        if grader.base not in _solutions:
+            _solutions[grader.base] = _run_solution(grader)
+        return _solutions[grader.base]
+
+
+def _run_solution(grader: Grader) -> Mapping[str, Failure] | None:
+    assignment = grader.assignment
+    if not has_solutions(assignment):
+        return None
+    try:
+        context = JudgingContext.of(grader)
+        try:
+            with submitted_copy(assignment, placements(assignment)) as submission:
+                return failures_of(grader._check(submission, context, None).verdict)
+        finally:
+            context.close()
+    except GoldsmithError:  # gold was made from another state of the solution: nothing is known of this one
+        return None
+
+
+_trying = threading.Lock()
 _opening = threading.Lock()
 _stopped = threading.Event()
 
@@ -296,6 +315,7 @@ def _close_idle() -> None:
             context.close()
             del _contexts[base]
             _parts.pop(base, None)
+            _solutions.pop(base, None)
 
 
 @contextlib.contextmanager
@@ -324,6 +344,7 @@ def close_contexts() -> None:
             context.close()
         _contexts.clear()
         _parts.clear()
+        _solutions.clear()
 
 
 def _name(level: Level | None) -> str:

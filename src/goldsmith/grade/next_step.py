@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
+from goldsmith.check.recipe_failures import RECIPE
 from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, ERROR, PROVIDED_CHANGED
 from goldsmith.foundation.wording import count_of
 from goldsmith.grade.grades import Grade
@@ -25,6 +26,9 @@ _NEXT = {
     "exit": 'Take out calls to `exit()`; put what runs a demonstration under `if __name__ == "__main__":`.',
     "unopened": "Submit the files that the assignment asks for, under the names it asks for.",
 }
+
+
+_FIRST = "it is the first to go wrong, and what comes after it may already be right"
 
 
 class Piece(NamedTuple):
@@ -69,30 +73,50 @@ def _next_step(grade: Grade) -> tuple[Piece, ...]:
         before, after = "What you wrote is right. Restore ", " as it was given to you, and everything is right."
         return Piece(before), parts, Piece(after)
     if grade.outcome == ERROR:
-        return (
-            Piece("None: the grading program itself failed. Your points are withheld until staff have fixed that."),
-        )
+        return _withheld(grade)
     if grade.not_started and grade.cause in ("", "stub"):
-        start = grade.first_part or (first.name if first else "")
-        return Piece("Not started yet: start with "), Piece(start, "name") if start else Piece("any part"), Piece(".")
+        return _start(grade, first.name if first else "")
     unused = grade.outcome == DIFFERS and not any(case.outcome == DIFFERS for case in grade.cases)
     if grade.outcome == COULD_NOT_RUN or (first is None and not unused):
         return _to_run(grade)
     if grade.first_divergence:
-        file, _, line = grade.first_place.rpartition(":")
-        name, part = first_name(grade)
-        then = "it is the first to go wrong, and what comes after it may already be right"
-        then = "your code gets along without it, and by itself it is wrong" if unused else then
-        return (
-            Piece("Look at "),
-            Piece(name, "name"),
-            *((Piece(" ("), Piece(part, "name"), Piece(")")) if part else ()),
-            Piece(" first"),
-            *((Piece(", in "), Piece(file, "name"), Piece(f", line {line}")) if file else ()),
-            Piece(f": {then}."),
-        )
+        return _look_at(grade, "your code gets along without it, and by itself it is wrong" if unused else _FIRST)
     assert first is not None
     return Piece("Look at "), Piece(first.name, "name"), Piece(" first: "), Piece(first.why, "quoted"), Piece(".")
+
+
+def _withheld(grade: Grade) -> tuple[Piece, ...]:
+    """Say that points are withheld by no fault of the student, and what there is to do meanwhile."""
+    if grade.cause != RECIPE:
+        failed = "None: the grading program itself failed. Your points are withheld until staff have fixed that."
+        return (Piece(failed),)
+    names = [case.name for case in grade.cases if case.outcome == ERROR]
+    told = (
+        Piece("The course's own code failed here, not yours, in "),
+        *_names(names),
+        Piece(": staff have been told, and these points are withheld until they have fixed it."),
+    )
+    if grade.not_started:
+        return *told, Piece(" "), *_start(grade, "")
+    return (*told, Piece(" "), *_look_at(grade, _FIRST)) if grade.first_divergence else told
+
+
+def _start(grade: Grade, otherwise: str) -> tuple[Piece, ...]:
+    start = grade.first_part or otherwise
+    return Piece("Not started yet: start with "), Piece(start, "name") if start else Piece("any part"), Piece(".")
+
+
+def _look_at(grade: Grade, then: str) -> tuple[Piece, ...]:
+    file, _, line = grade.first_place.rpartition(":")
+    name, part = first_name(grade)
+    return (
+        Piece("Look at "),
+        Piece(name, "name"),
+        *((Piece(" ("), Piece(part, "name"), Piece(")")) if part else ()),
+        Piece(" first"),
+        *((Piece(", in "), Piece(file, "name"), Piece(f", line {line}")) if file else ()),
+        Piece(f": {then}."),
+    )
 
 
 def _to_run(grade: Grade) -> tuple[Piece, ...]:

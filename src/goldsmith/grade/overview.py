@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from goldsmith.check.leaf_words import size_words
+from goldsmith.check.recipe_failures import RECIPE
 from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, ERROR, PROVIDED_CHANGED
 from goldsmith.foundation.wording import count_of
 from goldsmith.grade.feedback import OUTCOMES, number
@@ -146,10 +147,11 @@ def _notes(grades: Sequence[Grade]) -> Iterator[str]:
 
 
 def _clusters(grades: Sequence[Grade]) -> list[Cluster]:
-    """Group submissions that share a mistake, largest group first."""
+    """Group submissions that share a mistake, largest group first; what the course's own code did wrong is none of
+    theirs."""
     places: dict[tuple[str, ...], list[Grade]] = {}
     for grade in grades:
-        if grade.outcome != AGREES:
+        if grade.outcome != AGREES and grade.cause != RECIPE:
             places.setdefault(_place(grade), []).append(grade)
     found = [_cluster(some) for there in places.values() for some in _by_size(there)]
     return sorted(found, key=lambda item: (-len(item.names), item.outcome, item.description))

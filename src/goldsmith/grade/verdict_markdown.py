@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from goldsmith.check import leaf_words
 from goldsmith.check import verdict_words as words
 from goldsmith.check.causes import Cause, alike, by_cause, telling_case
-from goldsmith.check.verdicts import AGREES, CaseVerdict, Verdict
+from goldsmith.check.verdicts import AGREES, ERROR, CaseVerdict, Verdict
 from goldsmith.comparison.results import LeafComparison
 from goldsmith.grade.redaction import code, escaped, one_line
 
@@ -31,7 +31,7 @@ def verdict_markdown(verdict: Verdict, *, reveal: bool = False, verbose: bool = 
 def what_to_look_at(verdict: Verdict, *, reveal: bool = False) -> list[str]:
     """Describe the case that shows best what is wrong, as a list; then what else is wrong, each in one line."""
     case = telling_case(verdict)
-    if case is None or (verdict.not_started and case.kind == "stub"):
+    if case is None or case.outcome == ERROR or (verdict.not_started and case.kind == "stub"):
         return []
     first, *others = by_cause(verdict)
     lines = [f"- shown by {code(case.name)}{f': {escaped(case.title)}' if case.title else ''}"]

@@ -1,0 +1,89 @@
+"""Tell failures of the course's own code, where submissions are graded, from failures of submissions.
+
+A recipe's line may fail because of what a submission returned, or because the sandbox denies what it needs. What the
+failing process says about itself proves nothing, so that the solution decides: if it cannot run a case in the same
+sandbox either, nobody can be judged by that case, and staff are told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import msgspec
+
+from goldsmith.check.denials import denied_words, is_denial, place_of
+from goldsmith.check.verdict_words import one_line
+from goldsmith.check.verdicts import COULD_NOT_RUN, ERROR, CaseVerdict, Verdict
+from goldsmith.process.messages import Failure
+
+RECIPE = "recipe"
+"""The kind of a case in which the course's own code failed."""
+_SUBMISSIONS_OWN = ("stub", "import", "call", "none", "weights", "misuse")
+"""Kinds of failure that are a submission's by what they are."""
+_SHOWN_CHARS = 120
+_REASON = "the course's own code could not run where this was graded"
+SolutionFailures = Callable[[], Mapping[str, Failure] | None]
+"""Returns how the solution fails in the same sandbox, by case; None where there is no solution, as in a pack."""
+
+
+def failures_of(verdict: Verdict) -> dict[str, Failure]:
+    """Return how the cases of a verdict failed that could not run."""
+    failed = (case for case in verdict.cases if case.outcome == COULD_NOT_RUN)
+    return {case.name: case.failure or Failure(kind="raised", message=case.reason) for case in failed}
+
+
+def excuse(
+    verdicts: Mapping[str, CaseVerdict], recipe: str, solution_failures: SolutionFailures, *, loopback: bool
+) -> tuple[dict[str, CaseVerdict], tuple[str, ...]]:
+    """Return verdicts in which a case that the course's own code keeps from running is an error, by no fault of the
+    submission, and a sentence for staff on each. `recipe` is the recipe's name in a failure's lines."""
+    suspects = {name: case.failure for name, case in verdicts.items() if case.failure and _may_be_ours(case, recipe)}
+    known = solution_failures() if suspects else {}
+    found, told = dict(verdicts), []
+    for name, failure in suspects.items():
+        ours = _if_no_solution(failure, recipe) if known is None else _same_as(known.get(name), failure, recipe)
+        if ours is not None:
+            found[name] = msgspec.structs.replace(
+                verdicts[name], outcome=ERROR, kind=RECIPE, reason=_REASON, failure=None, modules=()
+            )
+            told.append(_for_staff(name, ours, by_solution=known is not None, loopback=loopback))
+    return found, tuple(told)
+
+
+def _may_be_ours(case: CaseVerdict, recipe: str) -> bool:
+    """Return whether it is worth asking how the solution does: nothing shows that submitted code failed by itself."""
+    if case.outcome != COULD_NOT_RUN or case.failure is None or case.failure.kind in _SUBMISSIONS_OWN:
+        return False
+    return _is_outside(case.failure, recipe) or is_denial(case.failure)
+
+
+def _is_outside(failure: Failure, recipe: str) -> bool:
+    """Return whether the last line that is known is the recipe's, or none is."""
+    return not failure.frames or failure.frames[-1].file == recipe
+
+
+def _same_as(solutions: Failure | None, failure: Failure, recipe: str) -> Failure | None:
+    """Return the solution's failure in the same case, if that explains the submission's: neither came from submitted
+    code, or both raise the same error."""
+    if solutions is None:
+        return None
+    return solutions if _is_outside(failure, recipe) or _error(solutions) == _error(failure) else None
+
+
+def _if_no_solution(failure: Failure, recipe: str) -> Failure | None:
+    """Without a solution, take what the sandbox refuses to a line of the recipe for the recipe's own fault."""
+    has_line = bool(failure.frames) and failure.frames[-1].file == recipe
+    return failure if has_line and is_denial(failure) else None
+
+
+def _error(failure: Failure) -> tuple[str, str]:
+    return failure.kind, failure.message.partition(":")[0]
+
+
+def _for_staff(case: str, failure: Failure, *, by_solution: bool, loopback: bool) -> str:
+    also = ", with the solution neither" if by_solution else ""
+    return (
+        f"the course's own code cannot run the case {case} in the grading sandbox{also}, so that its points are "
+        f"withheld: {denied_words(failure, loopback=loopback)} ({place_of(failure)}: "
+        f"{one_line(failure.message)[:_SHOWN_CHARS]})"
+    )
