@@ -45,7 +45,7 @@ class Cause:
 def by_cause(verdict: Verdict) -> list[Cause]:
     """Return what is wrong, the most telling first, then what the fewest parts are to blame for."""
     telling = telling_case(verdict)
-    groups = alike(case for case in verdict.cases if case.outcome not in (AGREES, ERROR))
+    groups = alike(case for case in verdict.cases if case.outcome != AGREES)
     groups.sort(key=lambda same: (telling not in same, len(_blamed(same[0]))))
     told: set[str] = set()
     found: list[Cause] = []

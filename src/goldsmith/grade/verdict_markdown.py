@@ -33,7 +33,7 @@ def what_to_look_at(verdict: Verdict, *, reveal: bool = False) -> list[str]:
     case = telling_case(verdict)
     if case is None or case.outcome == ERROR or (verdict.not_started and case.kind == "stub"):
         return []
-    first, *others = by_cause(verdict)
+    first, *others = (cause for cause in by_cause(verdict) if cause.cases[0].outcome != ERROR)
     lines = [f"- shown by {code(case.name)}{f': {escaped(case.title)}' if case.title else ''}"]
     if len(first.cases) > 1:
         lines.append(f"- the same error in {_names([item.name for item in first.cases if item is not case])}")

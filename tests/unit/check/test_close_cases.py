@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from goldsmith.check.case_verdict import NEAR, decide
-from goldsmith.check.verdict_words import case_sentence, headline, leaf_lines
+from goldsmith.check.leaf_words import leaf_lines
+from goldsmith.check.verdict_words import case_sentence, headline
 from goldsmith.check.verdicts import CaseVerdict
 from goldsmith.comparison.api import compare
 from goldsmith.comparison.results import Comparison, shown_numbers
