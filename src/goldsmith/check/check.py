@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -56,6 +56,8 @@ from goldsmith.process.clocks import Allowance
 from goldsmith.process.fork_client import fork_server
 from goldsmith.workspace.temporary import private_folder
 
+MAX_TRIED = 8
+"""Changed provided parts for which it is found out one by one whether any case runs them."""
 CLEAR = 1e-3
 """Relative error of a case's first wrong record from which the case shows clearly that something is wrong."""
 
@@ -110,8 +112,9 @@ def _check(assignment: Subject, submission: Submission, request: Request, opened
                 )
             provided = Provided.of(assignment, submission, gold.manifest)
             changed = provided.parts
-            if provided.changed and any(verdict.outcome != AGREES for verdict in verdicts.values()):
+            if provided.restorable and any(verdict.outcome != AGREES for verdict in verdicts.values()):
                 verdicts, changed = _excuse_provided(context, submission, verdicts, provided)
+            untried = _untried(context, submission, verdicts, provided, changed)
             stubs_used, sightings = tuple(sorted(workspace.stubs_used)), tuple(workspace.sightings)
             # last, because a module that runs alone is given gold's intermediate values: what a worker reports
             # from here on may contain them, and is for staff only
@@ -152,6 +155,7 @@ def _check(assignment: Subject, submission: Submission, request: Request, opened
         parts=parts,
         missing=missing,
         provided=changed,
+        untried=untried,
         unwritten=provided.unwritten,
         unjudged=tuple(_unjudged(gold.manifest, parts)) if gold.manifest.is_of_a_course else (),
         not_run=len(gold) - len(opened.golds),
@@ -223,9 +227,16 @@ def _excuse_provided(
     """Excuse cases that agree once the starter's provided parts are restored: what students wrote there is right.
     Return the verdicts and the fewest parts that must be restored, found by trying."""
     bad = [name for name, verdict in verdicts.items() if verdict.outcome not in (AGREES, ERROR)]
-    fixed = _fixed_by_restoring(context, submission, provided, provided.parts, bad)
-    needed = provided.parts
-    for part in provided.parts if fixed and len(needed) > 1 else ():
+    needed, fixed = provided.restorable, dict[str, CaseVerdict]()
+    for parts in dict.fromkeys((provided.restorable, provided.plain)):  # a class may not work with its old header
+        found = _fixed_by_restoring(context, submission, provided, parts, bad) if parts else {}
+        if len(found) > len(fixed):
+            needed, fixed = parts, found
+        if len(fixed) == len(bad):
+            break
+    if not fixed:
+        return verdicts, provided.parts
+    for part in needed if len(needed) > 1 else ():
         fewer = tuple(other for other in needed if other != part)
         still_fixed = _fixed_by_restoring(context, submission, provided, fewer, list(fixed)) if fewer else {}
         if fewer and still_fixed.keys() == fixed.keys():
@@ -240,6 +251,37 @@ def _excuse_provided(
         for name, verdict in fixed.items()
     }
     return verdicts | excused, needed
+
+
+def _untried(
+    context: CheckContext,
+    submission: Submission,
+    verdicts: Mapping[str, CaseVerdict],
+    provided: Provided,
+    restored: Collection[str],
+) -> tuple[str, ...]:
+    """Return the changed provided parts that no case runs: cases agree even if these cannot be used at all. Those that
+    were `restored` to make cases agree have been run."""
+    if any(verdict.outcome not in RIGHT for verdict in verdicts.values()):
+        return ()
+    back = restored if any(verdict.outcome == PROVIDED_CHANGED for verdict in verdicts.values()) else ()
+    others = [part for part in provided.parts if part not in back]
+    missing = [part for part in others if not provided.is_there(part)]
+    tried = [part for part in others if provided.can_be_tried(part)]
+
+    def agree_without(parts: Sequence[str]) -> bool:
+        with contextlib.ExitStack() as stack:
+            folder = stack.enter_context(private_folder()) / "disabled"
+            placed = provided.disabled(submission, folder, back, parts)
+            workspace = stack.enter_context(context.open_workspace(placed, submission.beside))
+            strategy = context.strategy(workspace, traces=False)
+            strategy.run_cases(list(verdicts))
+        return all(verdict.outcome == AGREES for verdict in strategy.verdicts.values())
+
+    unused = tried if tried and agree_without(tried) else []
+    if not unused and 1 < len(tried) <= MAX_TRIED:
+        unused = [part for part in tried if agree_without([part])]
+    return tuple(part for part in others if part in missing or part in unused)
 
 
 def _fixed_by_restoring(

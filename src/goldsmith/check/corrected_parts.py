@@ -201,7 +201,7 @@ class CorrectedParts:
                 failing |= dict.fromkeys(disturbed, tuple(known))
                 self._before = tuple(verdicts)
             found = smallest_correction(failing, blamed, cleared, self._trial, seen)
-            if self.provided.changed and (found is None or len(found.cases) < len(failing)):
+            if self.provided.restorable and (found is None or len(found.cases) < len(failing)):
                 self._restores = True
                 self._judged.clear()
                 found = smallest_correction(failing, blamed, cleared, self._trial, seen) or found
@@ -221,7 +221,7 @@ class CorrectedParts:
         """Open a new workspace with the submission in it; with `parts`, those are the solution's."""
         placed: Sequence[Placement] = self.submission.placed
         if parts and self._restores:
-            placed = self.provided.restored(self.submission, self.folder, self.provided.parts)
+            placed = self.provided.restored(self.submission, self.folder, self.provided.restorable)
         return self.context.open_workspace(placed, self.submission.beside, self.solution.compiled(parts))
 
     # --- running -----------------------------------------------------------------------------------------------------

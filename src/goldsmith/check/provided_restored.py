@@ -19,7 +19,8 @@ from goldsmith.check.submissions import Submission
 from goldsmith.course.git import git
 from goldsmith.course.ignored_names import LITTER
 from goldsmith.course.layout import Assignment
-from goldsmith.course.provided import changed_provided, with_provided
+from goldsmith.course.provided import changed_provided, missing_values
+from goldsmith.course.provided_edits import can_be_disabled, is_in, with_provided, without_parts
 from goldsmith.course.solutions import Placement, has_solutions, module_of, placements, starter_module
 from goldsmith.course.starter_diff import written_by_students
 from goldsmith.course.starter_modules import starter_modules
@@ -37,13 +38,14 @@ _MAX_TRUSTED_CODE_BYTES = 4 * MAX_CODE_BYTES
 
 @dataclass(frozen=True)
 class Provided:
-    """The starter's files, the submission's versions of them, and the provided parts that it changed; `files` are all
-    of the submission's files."""
+    """The starter's files, the submission's versions of them, and what of provided code it changed, or left out where
+    that may not matter; `files` are all of the submission's files."""
 
     starter: Mapping[str, bytes]
     submitted: Mapping[str, bytes]
     changed: Mapping[str, list[str]]
     files: Mapping[str, bytes]
+    left_out: Mapping[str, list[str]] = field(default_factory=dict)
     left: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """By file, functions that the solution leaves as they were given."""
     notes: tuple[str, ...] = ()
@@ -61,15 +63,32 @@ class Provided:
         importing = {name for name, module in modules if module is not None and module.imports_itself}
         beside = {name: [other for path, other in files.items() if path != name] for name in submitted}
         given = {name: [starter[name]] if name in importing else [] for name in submitted}
-        found = {
-            name: _changed(starter[name], content, [*beside[name], *given[name]]) for name, content in submitted.items()
-        }
-        changed = {name: parts for name, parts in found.items() if parts}
+        free = changed_by_solution(assignment, starter)
+
+        def look(find: Callable[[bytes, bytes, Sequence[bytes]], list[str]]) -> dict[str, list[str]]:
+            found = {
+                name: _found(find, starter[name], content, [*beside[name], *given[name]])
+                for name, content in submitted.items()
+            }
+            return {
+                name: own
+                for name, parts in found.items()
+                if (own := [it for it in parts if it not in free.get(name, ())])
+            }
+
         unread = sorted({item.target.as_posix() for item in submission.placed} & starter.keys() - submitted.keys())
         notes = [
             f"{name} was run and not read: there are more than {MAX_CODE_BYTES // 2**10} KiB of code" for name in unread
         ]
-        return cls(starter, submitted, changed, files, functions_left(assignment, starter), tuple(notes))
+        return cls(
+            starter,
+            submitted,
+            look(changed_provided),
+            files,
+            look(missing_values),
+            functions_left(assignment, starter),
+            tuple(notes),
+        )
 
     @functools.cached_property
     def _to_write(self) -> dict[str, dict[str, bool]]:
@@ -101,26 +120,60 @@ class Provided:
 
     @property
     def parts(self) -> tuple[str, ...]:
+        """List provided code that was changed."""
         return tuple(part for parts in self.changed.values() for part in parts)
+
+    @property
+    def restorable(self) -> tuple[str, ...]:
+        """List everything that can be put back as it was given."""
+        return (*self.parts, *(part for parts in self.left_out.values() for part in parts))
 
     def restored(self, submission: Submission, folder: Path, wanted: Collection[str]) -> list[Placement]:
         """Place the submission's files, with these provided parts as they are in the starter."""
+        return self._placed(submission, folder, wanted, ())
+
+    def disabled(
+        self, submission: Submission, folder: Path, back: Collection[str], off: Collection[str]
+    ) -> list[Placement]:
+        """Place the submission's files with some provided parts put back, and others such that using them fails."""
+        return self._placed(submission, folder, back, off)
+
+    @property
+    def plain(self) -> tuple[str, ...]:
+        """List what can be put back without changing what a class or a name is."""
+        return tuple(part for part in self.restorable if not part.startswith("class "))
+
+    def is_there(self, part: str) -> bool:
+        """Return whether a submission has its own version of a changed part."""
+        return any(is_in(content, part) for content in self.files.values())
+
+    def can_be_tried(self, part: str) -> bool:
+        """Return whether it can be found out if anything uses a changed part that is there."""
+        return any(can_be_disabled(self.submitted[name], part) for name, parts in self.changed.items() if part in parts)
+
+    def _placed(
+        self, submission: Submission, folder: Path, back: Collection[str], off: Collection[str]
+    ) -> list[Placement]:
         placed = {item.target.as_posix(): item for item in submission.placed}
-        for name, changed in self.changed.items():
-            parts = [part for part in changed if part in wanted]
-            if not parts:
-                continue
-            file = folder / name
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(with_provided(self.starter[name], self.submitted[name], parts))
-            placed[name] = Placement(file, Path(name))
+        for name, content in self.submitted.items():
+            parts = [*self.changed.get(name, ()), *self.left_out.get(name, ())]
+            made = with_provided(self.starter[name], content, [part for part in parts if part in back])
+            made = without_parts(made, [part for part in parts if part in off])
+            if made != content:
+                file = folder / name
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_bytes(made)
+                placed[name] = Placement(file, Path(name))
         return list(placed.values())
 
 
-def _changed(starter: bytes, content: bytes, beside: Sequence[bytes]) -> list[str]:
-    """List the changed provided parts; none where code is nested too deeply to parse: running it will say so."""
+def _found(
+    find: Callable[[bytes, bytes, Sequence[bytes]], list[str]], starter: bytes, content: bytes, beside: Sequence[bytes]
+) -> list[str]:
+    """List what is not as the starter provides it; nothing where code is nested too deeply to parse: running it will
+    say so."""
     try:
-        return changed_provided(starter, content, beside)
+        return find(starter, content, beside)
     except (RecursionError, MemoryError):
         return []
 
@@ -154,18 +207,46 @@ def _module(name: str, content: bytes) -> bytes:
 def functions_left(assignment: Assignment, starter: Mapping[str, bytes]) -> dict[str, list[str]]:
     """Return, by file, the functions that the solution leaves as they were given. Where there is no solution, as in a
     pack, a record may say which."""
-    record = left_record(assignment)
+    return _by_solution(
+        assignment,
+        left_record(assignment),
+        lambda solved: {name: left_as_given(content, solved.get(name, b"")) for name, content in starter.items()},
+    )
+
+
+def changed_by_solution(assignment: Assignment, starter: Mapping[str, bytes]) -> dict[str, list[str]]:
+    """Return, by file, what looks as if the starter provided it and is not the same in the solution: students may
+    change it, too. Where there is no solution, a record may say which."""
+
+    def find(solved: Mapping[str, bytes]) -> dict[str, list[str]]:
+        found = {}
+        for name in starter.keys() & solved.keys():
+            beside = [content for other, content in solved.items() if other != name]
+            changes = (find(starter[name], solved[name], beside) for find in (changed_provided, missing_values))
+            found[name] = [part for parts in changes for part in parts]
+        return found
+
+    return _by_solution(assignment, changed_record(assignment), find)
+
+
+def _by_solution(
+    assignment: Assignment, record: Path, find: Callable[[Mapping[str, bytes]], dict[str, list[str]]]
+) -> dict[str, list[str]]:
     with contextlib.suppress(GoldsmithError, OSError):
         if not has_solutions(assignment):
             return msgspec.json.decode(record.read_bytes(), type=dict[str, list[str]]) if record.is_file() else {}
-        solved = {item.target.as_posix(): item.read() for item in placements(assignment)}
-        return {name: left_as_given(content, solved.get(name, b"")) for name, content in starter.items()}
+        return find({item.target.as_posix(): item.read() for item in placements(assignment)})
     return {}
 
 
 def left_record(assignment: Assignment) -> Path:
     """Return where the record of `functions_left` is, in a copy of the course without solutions."""
     return assignment.course.state_folder / "left-as-given" / f"{assignment.name}.json"
+
+
+def changed_record(assignment: Assignment) -> Path:
+    """Return where the record of `changed_by_solution` is, in a copy of the course without solutions."""
+    return assignment.course.state_folder / "changed-by-solution" / f"{assignment.name}.json"
 
 
 def _submitted_files(assignment: Assignment, submission: Submission) -> dict[str, bytes]:

@@ -70,13 +70,13 @@ def _judgement(verdict: Verdict) -> str:
     cases = count_of(total, "case")
     if verdict.outcome == AGREES:
         where = f"the {cases} that ran, {verdict.not_run} did not" if verdict.not_run else _every(total)
-        return f"agrees with the gold of {verdict.assignment} in {where}"
+        return f"agrees with the gold of {verdict.assignment} in {where}{_but_untried(verdict)}"
     others = _others(count, verdict.outcome)
     rest = f"; {others}" if others else ""
     if verdict.outcome == PROVIDED_CHANGED:
         parts = ", ".join(verdict.provided)
         differ = f"{count[PROVIDED_CHANGED]} of {cases} differ{'s' if count[PROVIDED_CHANGED] == 1 else ''}"
-        return f"everything written is right, but provided code was changed: {parts}; {differ} because of it"
+        return f"everything written is right, but provided code was changed: {parts}; {differ} because of it{_but_untried(verdict)}"
     if verdict.not_started:
         rest = headline(msgspec.structs.replace(verdict, not_started=False))
         is_all = all(case.kind == "stub" or case.outcome == AGREES for case in verdict.cases)
@@ -114,6 +114,11 @@ def _why_not_run(verdict: Verdict) -> str:
     first = telling_case(verdict) or groups[0][0]
     more = len(groups) - 1
     return f"{_why(first)} (and {count_of(more, 'other reason')})" if more else _why(first)
+
+
+def _but_untried(verdict: Verdict) -> str:
+    names = ", ".join(verdict.untried)
+    return f"; provided code that no case runs was changed, too: {names}" if names else ""
 
 
 def _every(total: int) -> str:
@@ -306,8 +311,9 @@ def notes_of(verdict: Verdict) -> list[str]:
     for note, names in found.items():
         some = f" ({', '.join(names[:3])}{', …' if len(names) > 3 else ''})" if len(names) < len(verdict.cases) else ""
         notes.append(note + some)
-    if verdict.provided and verdict.outcome != PROVIDED_CHANGED:
-        notes.append(f"provided code is not as it was given: {', '.join(verdict.provided)}")
+    changed = [part for part in verdict.provided if part not in verdict.untried]
+    if changed and verdict.outcome != PROVIDED_CHANGED:
+        notes.append(f"provided code is not as it was given: {', '.join(changed)}")
     return notes
 
 

@@ -221,6 +221,8 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """Files that students write and that were not submitted: the starter's were used."""
     provided: tuple[str, ...] = ()
     """Provided code that was changed."""
+    untried: tuple[str, ...] = ()
+    """Provided code that was changed and that no case runs, where all cases are right."""
     unwritten: tuple[str, ...] = ()
     """Parts of which nothing is written: as they were given, or empty."""
     unjudged: tuple[str, ...] = ()

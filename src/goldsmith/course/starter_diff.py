@@ -15,7 +15,7 @@ from pathlib import Path
 
 from goldsmith.course.layout import Assignment
 from goldsmith.course.solutions import Placement, starter_module
-from goldsmith.course.stubs import Function, code_of, comments_of, has_marks, is_stub, signature
+from goldsmith.course.stubs import Function, code_of, comments_of, has_marks, is_stub, parameters, signature
 from goldsmith.foundation.syntax import decode_source, syntax_tree
 
 _Assignment = ast.Assign | ast.AnnAssign
@@ -90,9 +90,10 @@ def written_parts(assignment: Assignment, placed: Sequence[Placement]) -> Iterat
 
 @dataclass(frozen=True)
 class ParsedFile:
-    """A parsed file: its named top-level parts, and its lines."""
+    """A parsed file: its lines, its statements, and its named top-level parts."""
 
     lines: list[str]
+    body: Sequence[ast.stmt]
     parts: Mapping[str, ast.stmt]
 
     @functools.cached_property
@@ -102,8 +103,15 @@ class ParsedFile:
     def is_provided(self, node: ast.stmt) -> bool:
         if isinstance(node, Function) and is_stub(node):
             return False
-        lines = range(node.lineno, (node.end_lineno or node.lineno) + 1)
-        return not has_marks(node, [self._comments[line] for line in lines if line in self._comments])
+        return not has_marks(node, list(self._comments_on(node)))
+
+    def _comments_on(self, node: ast.stmt) -> Iterator[str]:
+        """Yield the comments in a statement; of one line, also those right above it."""
+        first, last = node.lineno, node.end_lineno or node.lineno
+        if not isinstance(node, ast.ClassDef | Function):
+            while first - 1 in self._comments and self.lines[first - 2].lstrip().startswith("#"):
+                first -= 1
+        yield from (self._comments[line] for line in range(first, last + 1) if line in self._comments)
 
 
 def _read(module: Placement | None) -> ParsedFile | None:
@@ -136,7 +144,7 @@ def parse(content: bytes) -> ParsedFile | None:
         elif isinstance(node, _Assignment):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             parts.update({target.id: node for target in targets if isinstance(target, ast.Name)})
-    return ParsedFile(source.split("\n"), parts)
+    return ParsedFile(source.split("\n"), tree.body, parts)
 
 
 def same_code(one: bytes, other: bytes) -> bool:
@@ -210,13 +218,7 @@ def _fits(starter: Function, solution: Function) -> bool:
 
 def _parameters(node: Function) -> dict[str, str | None]:
     """Return the parameters' names in order with their defaults as text, None for those without."""
-    arguments = node.args
-    names = [item.arg for item in (*arguments.posonlyargs, *arguments.args)]
-    defaults: list[ast.expr | None] = [None] * (len(names) - len(arguments.defaults)) + list(arguments.defaults)
-    found = {name: ast.unparse(default) if default else None for name, default in zip(names, defaults, strict=True)}
-    for item, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
-        found[item.arg] = ast.unparse(default) if default else None
-    return found
+    return {item.arg: ast.unparse(default) if default else None for item, default in parameters(node)}
 
 
 def _required(node: Function) -> list[str]:

@@ -131,6 +131,15 @@ def signature(node: Function) -> str:
     return f"({ast.unparse(arguments)})"
 
 
+def parameters(node: Function) -> list[tuple[ast.arg, ast.expr | None]]:
+    """Return the parameters in order, each with its default."""
+    arguments = node.args
+    plain = [*arguments.posonlyargs, *arguments.args]
+    defaults: list[ast.expr | None] = [None] * (len(plain) - len(arguments.defaults)) + list(arguments.defaults)
+    named = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+    return [*zip(plain, defaults, strict=True), *named]
+
+
 def is_unwritten(node: Function, given: Function) -> bool:
     """Say whether a function that was `given` is still what it was, or does nothing. What a new decorator makes of it
     is not known."""

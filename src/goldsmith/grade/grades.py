@@ -96,6 +96,8 @@ class Grade(msgspec.Struct, frozen=True, kw_only=True):
     """Files that students write and that were not submitted: the starter's were used."""
     provided: tuple[str, ...] = ()
     """Provided code that was changed."""
+    untried: tuple[str, ...] = ()
+    """Provided code that was changed and that no case runs, where all cases are right."""
     choices: tuple[str, ...] = ()
     """Which of several submitted files was used for one place, and which was not."""
     notes: tuple[str, ...] = ()
@@ -123,7 +125,7 @@ class Grade(msgspec.Struct, frozen=True, kw_only=True):
     def review(self) -> tuple[str, ...]:
         """List what needs review."""
         used = dict.fromkeys(use.partition(" ")[0] for use in self.forbidden)
-        return (*(item.name for item in self.items if item.needs_review), *used)
+        return (*(item.name for item in self.items if item.needs_review), *used, *self.untried)
 
     @property
     def telling(self) -> CaseResult | None:
@@ -189,6 +191,7 @@ def grade(
         off_by=_off_by(first, shown.first_divergence) if first else None,
         missing=shown.missing,
         provided=shown.provided,
+        untried=shown.untried,
         choices=tuple(one_line(item) for item in shown.choices),
         notes=tuple(one_line(note) for note in (*words.notes_of(shown), *notes)),
         stand_ins=tuple(one_line(item) for item in stand_ins),

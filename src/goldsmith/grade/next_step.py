@@ -67,6 +67,9 @@ def _next_step(grade: Grade) -> tuple[Piece, ...]:
         unsure = [item.name for item in grade.items if item.needs_review and not item.earned]
         if unsure:
             return Piece("None: everything that ran is right. Staff will look at "), *_names(unsure), Piece(".")
+        if grade.untried:
+            before, after = "Everything that ran is right. Restore ", " as it was given to you: no case runs that."
+            return Piece(before), Piece(", ".join(grade.untried), "quoted"), Piece(after)
         return (Piece("None: everything is right."),)
     if grade.outcome == PROVIDED_CHANGED:
         parts = Piece(", ".join(grade.provided) or "the provided code", "quoted")

@@ -115,8 +115,9 @@ def _tallies(kind: Kind, outcomes: Iterable[tuple[str, str]]) -> tuple[Tally, ..
 
 
 def _notes(grades: Sequence[Grade]) -> Iterator[str]:
-    """Yield notes for staff: files that were not submitted; which of several files was used; forbidden uses; files and
-    packages that submissions lacked; items that nobody was judged on, for which the rubric is probably to blame."""
+    """Yield notes for staff: files that were not submitted; which of several files was used; changed code; forbidden uses;
+    files and packages that submissions lacked; items that nobody was judged on, for which the rubric is probably to
+    blame."""
     by_file: dict[str, list[str]] = {}
     for grade in grades:
         for file in grade.missing:
@@ -126,6 +127,8 @@ def _notes(grades: Sequence[Grade]) -> Iterator[str]:
     for grade in grades:
         if grade.choices:
             yield f"{grade.name}: {'; '.join(grade.choices)}"
+        if grade.untried:
+            yield f"{grade.name} changed provided code that no case runs: {', '.join(grade.untried)}"
         if grade.forbidden:
             yield f"{grade.name} uses what is forbidden: {', '.join(grade.forbidden)}"
     for sentence, count in Counter(item for grade in grades for item in grade.not_given).most_common():

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from goldsmith.check.provided_restored import Provided, left_record
+from goldsmith.check.provided_restored import Provided, changed_by_solution, changed_record, left_record
 from goldsmith.check.submissions import Submission
 from goldsmith.course.config import CONFIG_FILE, PROJECT_FILE
 from goldsmith.course.layout import Assignment
@@ -39,7 +39,7 @@ def course_files(assignment: Assignment) -> dict[str, bytes]:
     except OSError as error:
         raise CannotWrite(Path(error.filename or assignment.starter), error.strerror or str(error)) from None
     _refuse_solutions(assignment, public)
-    return {**public, **private, **_functions_left(assignment, manifest)}
+    return {**public, **private, **_from_solution(assignment, manifest)}
 
 
 def _public(assignment: Assignment, manifest: Manifest) -> Iterator[tuple[str, bytes]]:
@@ -73,9 +73,17 @@ def _refuse_solutions(assignment: Assignment, files: Mapping[str, bytes]) -> Non
         raise PackShowsSolution(assignment.name, [f"{item.file} ({item.part})" for item in found])
 
 
-def _functions_left(assignment: Assignment, manifest: Manifest) -> dict[str, bytes]:
-    """Return the names of functions that the solution leaves as they were given, which grades depend on."""
+def _from_solution(assignment: Assignment, manifest: Manifest) -> dict[str, bytes]:
+    """Return the names that grades depend on and that only the solution tells: of functions that it leaves as they were
+    given, and of provided code that it changes."""
     provided = Provided.of(assignment, Submission(""), manifest)
-    left = {name: functions for name, functions in provided.left.items() if functions}
-    record = assignment.course.relative(left_record(assignment)).as_posix()
-    return {record: msgspec.json.encode(left)} if left else {}
+    facts = {
+        left_record(assignment): provided.left,
+        changed_record(assignment): changed_by_solution(assignment, provided.starter),
+    }
+    found = {record: {name: parts for name, parts in fact.items() if parts} for record, fact in facts.items()}
+    return {
+        assignment.course.relative(record).as_posix(): msgspec.json.encode(fact)
+        for record, fact in found.items()
+        if fact
+    }
