@@ -76,7 +76,8 @@ def _judgement(verdict: Verdict) -> str:
     if verdict.outcome == PROVIDED_CHANGED:
         parts = ", ".join(verdict.provided)
         differ = f"{count[PROVIDED_CHANGED]} of {cases} differ{'s' if count[PROVIDED_CHANGED] == 1 else ''}"
-        return f"everything written is right, but provided code was changed: {parts}; {differ} because of it{_but_untried(verdict)}"
+        rest = _but_untried(verdict)
+        return f"everything written is right, but provided code was changed: {parts}; {differ} because of it{rest}"
     if verdict.not_started:
         rest = headline(msgspec.structs.replace(verdict, not_started=False))
         is_all = all(case.kind == "stub" or case.outcome == AGREES for case in verdict.cases)
