@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from goldsmith.check.evidence import Evidence
-from goldsmith.errors.parity import BadAdapterRules, BadTolerance, NoSuchDtype, NotCallable
+from goldsmith.errors.parity import BadAdapterRules, BadTolerance, CannotCombine, NoSuchDtype, NotCallable
 from goldsmith.model_parity.both_sides import ParityAsk
 from goldsmith.model_parity.judge import judge_parity
 from goldsmith.model_parity.noise import QUICK
@@ -84,6 +84,7 @@ def parity(
     *,
     weights: bool = True,
     adapter: str | Path | Callable[[], None] | None = None,
+    convert: Callable[[dict[str, Any]], Mapping[str, Any]] | None = None,
     outputs: Mapping[str, str] | None = None,
     loss: Callable[[Any], Any] | None = None,
     gradients: bool = True,
@@ -103,8 +104,9 @@ def parity(
 
     `inputs` is a tensor, a tuple of positional arguments, a dict of named ones, a function that draws any of these, or
     a list of several, each of which is compared. The reference's weights go into the candidate, by name, by the rules
-    of `adapter` (a file, or a function that calls `rename`, `rows` and so on), or by shape; with `weights=False` both
-    keep their own. `outputs` says which value of the candidate's is which of the reference's, where that is not clear:
+    of `adapter` (a file, or a function that calls `rename`, `rows` and so on), or by shape; or as `convert` makes them,
+    a function of the reference's state dict that returns the candidate's. With `weights=False` both keep their own.
+    `outputs` says which value of the candidate's is which of the reference's, where that is not clear:
     {"0": "logits"}.
 
     Compared are the outputs, and every gradient of `loss` (of a fixed random combination of the outputs, if there is
@@ -126,6 +128,8 @@ def parity(
     for name, number in (("rtol", rtol), ("atol", atol)):
         if number is not None and not 0 <= number < math.inf:
             raise BadTolerance(name, number)
+    if convert is not None and (in_step or not weights):
+        raise CannotCombine("convert", "in_step=True" if in_step else "weights=False")
     wanted = "" if dtype is None else str(dtype).removeprefix("torch.")
     if wanted and wanted not in DTYPES:
         raise NoSuchDtype(wanted)
@@ -152,7 +156,7 @@ def parity(
     with contextlib.ExitStack() as stack:
         one = LiveSide(reference, inputs, **options)
         stack.callback(one.close)
-        two = LiveSide(candidate, adapter=rules, **options)
+        two = LiveSide(candidate, adapter=rules, convert=convert, **options)
         stack.callback(two.close)
         evidence = Evidence()
         return Parity(judge_parity(one, two, ask, progress or (lambda text: None), evidence), evidence)

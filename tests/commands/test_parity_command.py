@@ -179,6 +179,25 @@ def test_two_modules_of_the_same_name_are_compared_by_an_adapter_in_training_and
     ]
 
 
+@pytest.mark.torch
+def test_a_function_of_a_file_converts_the_weights_and_an_idle_rule_is_refused(tmp_path: Path) -> None:
+    convert = """
+        def renamed(state):
+            names = {"up": "fc1", "down": "fc2", "last": "post"}
+            return {".".join(names.get(part, part) for part in name.split(".")): value for name, value in state.items()}
+    """
+    write(tmp_path, old__model=OLD, old__layers=OLD_LAYERS, new__model=NEW, new__layers=OLD_LAYERS, weights=convert)
+    common = ("old/model.py:Block", "new/model.py:Block", "--init", "dim=12", "--input", "torch.randn(2, 5, 12)")
+    right = run(tmp_path, *common, "--convert", "weights.py:renamed", "--json")
+    assert right.code == 0, right.out
+    assert candidate(right)["notes"] == []
+    write(tmp_path, adapter='from goldsmith.adapter import rename\nrename("layers.*", "post.*")\n')
+    idle = run(tmp_path, *common, "--adapter", "adapter.py")
+    assert idle.code == 2, idle.out
+    said = " ".join(idle.err.split())
+    assert 'rename("layers.*", "post.*") in the adapter places nothing: the reference has no weight layers.*' in said
+
+
 def test_a_setup_file_says_how_both_are_built_and_what_they_are_called_with(tmp_path: Path) -> None:
     setup = """
         import sys
@@ -227,6 +246,8 @@ def test_functions_of_numpy_are_compared_too(functions: Path) -> None:
         (["good.py:twice", "good.py:leave", *X], 3, "ended with exit code 7 after it printed 'leaving'"),
         (["good.py:twice", "good.py:lose", *X], 3, "good.py:lose fails on its device: RuntimeError: CUDA error"),
         (["good.py:twice", "good.py:twice", *X, "--adapter", "adapter.py"], 2, "missing 1 required positional"),
+        (["good.py:twice", "good.py:twice", *X, "--convert", "good.py:f"], 2, "--convert good.py:f: there is no f"),
+        (["good.py:twice", "good.py:twice", *X, "--convert", "f"], 2, "--convert f: it names no function"),
         (["good.py:twice", "good.py:refuse", *X], 3, "the candidate cannot be run on the inputs: TypeError"),
         (["good.py:nan", "good.py:twice", *X], 1, "the output is finite where it should be NaN or infinite"),
         (["good.py:lone_nan", "good.py:lone_nan", *X], 3, "the reference itself returns nothing but NaN"),
@@ -255,6 +276,7 @@ def test_what_cannot_be_compared_is_told_in_a_sentence(
         (["good.py:twice", "good.py:twice", *X, "--rtol", "-1"], "--rtol is -1.0"),
         (["good.py:twice", "good.py:twice", *X, "--output", "3"], "--output is 3; give REF=TARGET"),
         (["good.py:twice", "good.py:twice", *X, "--adapter", "no.py"], "there is no file"),
+        (["good.py:twice", "good.py:twice", *X, "--convert", "a:b", "--own-weights"], "say one of them"),
         (["--with", "unfinished.py", "good.py:twice"], "leave out REF, TARGET and --input"),
     ],
 )

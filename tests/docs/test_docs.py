@@ -213,7 +213,7 @@ def test_the_documented_settings_are_all_settings_with_their_defaults() -> None:
 def test_the_adapters_shown_can_be_read() -> None:
     shown = [item.text for item in blocks_of(ROOT / "docs/adapters.md") if item.language == "python"]
     weights, calls = (read_adapter(body.encode(), "adapter.py") for body in shown)
-    assert len(weights.rules) == 7
+    assert len(weights.rules) == 10
     assert list(weights.layouts)[-1] == "q, k, v together for each head"
     assert (list(calls.calls), list(calls.parts)) == (["CausalSelfAttention"], ["backbone.train_epoch"])
 

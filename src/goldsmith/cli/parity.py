@@ -24,6 +24,7 @@ _DTYPES = ("float64", "float32", "bfloat16", "float16")
 @option("--input", "inputs", metavar="EXPR", multiple=True, help="What both are called with; several, one by one.")
 @option("--output", "outputs", metavar="REF=TARGET", multiple=True, help="Which output is which: '0=logits'.")
 @option("--adapter", metavar="FILE", type=PATH, help="Rules that say where the weights go.")
+@option("--convert", metavar="FILE.py:NAME", help="A function that makes TARGET's state dict of REF's.")
 @flag("--own-weights", help="Leave both with the weights that they are built with.")
 @flag("--no-gradients", help="Compare outputs only.")
 @flag("--train", help="Run in train mode, not in eval mode.")
@@ -45,6 +46,7 @@ def parity(
     inputs: tuple[str, ...],
     outputs: tuple[str, ...],
     adapter: Path | None,
+    convert: str | None,
     own_weights: bool,
     no_gradients: bool,
     train: bool,
@@ -82,6 +84,8 @@ def parity(
     """
     with report_errors("parity", as_json=json, debug=debug, subjects="candidates") as report:
         _check_options(reference, candidate, setup, inputs)
+        if convert and own_weights:
+            raise BadUsage("goldsmith parity", "--convert makes weights that --own-weights leaves out; say one of them")
         _check_numbers(steps, threads, seed, dtype)
         if page is not None:
             from goldsmith.html_report.write import require_place, write_parity_page
@@ -116,6 +120,7 @@ def parity(
             init=init if init_candidate is None else init_candidate,
             inputs=(),
             adapter=str(adapter.resolve()) if adapter else "",
+            convert=convert or "",
         )
         ask = ParityAsk(
             reference=reference or f"reference() of {setup}",

@@ -29,6 +29,20 @@ class BadAdapterRules(UsageError):
     problem: str
 
 
+class IdleRule(UsageError):
+    """A rule of an adapter for two models that places none of their weights."""
+
+    template = "{line} in the adapter places nothing: {why}; fix it and run it again."
+    line: str
+    why: str
+
+
+class CannotCombine(UsageError):
+    template = "{one} cannot be used together with {other}; give one of them."
+    one: str
+    other: str
+
+
 class NoSuchDtype(UsageError):
     template = "dtype is {name}; give float32, float64, bfloat16 or float16."
     name: str

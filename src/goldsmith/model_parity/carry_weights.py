@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 import msgspec
 
+from goldsmith.errors.parity import IdleRule
 from goldsmith.model_parity.weight_guesses import guess_places, weight_lines
-from goldsmith.process.sides import LINEAR, TABLE, Described, LoadAsk, Loaded, Side
+from goldsmith.process.sides import LINEAR, TABLE, Described, IdleLine, LoadAsk, Loaded, Side
+from goldsmith.weights.rules import fill, match
 
 AGREEING = 1e-5
 """Relative distance of outputs in float64 up to which an arrangement of weights is taken for the right one."""
@@ -48,6 +50,10 @@ class CannotCarry(Exception):
         )
 
 
+class CannotConvertWeights(Exception):
+    """The function that was to convert the weights fails, or returns others than are needed."""
+
+
 def carry_weights(
     reference: Side,
     candidate: Side,
@@ -63,7 +69,10 @@ def carry_weights(
     plain = LoadAsk(facts=mine.facts, keep=keep)
     turned = LoadAsk(facts=mine.facts, keep=keep, turned=_turned(mine, theirs))
     first = candidate.load(weights, plain)
-    if not keep or (not first.unplaced and distance() <= AGREEING):
+    if first.refusal:
+        raise CannotConvertWeights(first.refusal)
+    require_used(first.idle, described[0].modules, described[1].modules)
+    if first.opaque or not keep or (not first.unplaced and distance() <= AGREEING):
         return first
     others = [LoadAsk(facts=mine.facts, layout=layout) for layout in first.layouts]
     others += [turned] if turned.turned else []
@@ -85,6 +94,15 @@ def carry_weights(
         return proven
     assert nearest is not None
     return candidate.load(weights, nearest[1])
+
+
+def require_used(idle: Iterable[IdleLine], mine: Iterable[str], theirs: Collection[str]) -> None:
+    """Refuse lines of an adapter that place nothing, unless they say which modules correspond."""
+    names = list(mine)
+    for item in idle:
+        stars = (match(item.gold, name) for name in names) if item.gold and item.theirs else ()
+        if not any(found is not None and fill(item.theirs, found) in theirs for found in stars):
+            raise IdleRule(item.line, item.why)
 
 
 def _torn(loaded: Loaded, described: tuple[Described, Described]) -> Loaded | None:

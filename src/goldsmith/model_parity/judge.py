@@ -27,7 +27,7 @@ from goldsmith.model_parity.both_sides import (
     is_inexact,
     renamed,
 )
-from goldsmith.model_parity.carry_weights import CannotCarry, carry_weights
+from goldsmith.model_parity.carry_weights import CannotCarry, CannotConvertWeights, carry_weights
 from goldsmith.model_parity.modules import JudgedModules, ModuleJudge
 from goldsmith.model_parity.noise import FINEST, Limits, Measured
 from goldsmith.model_parity.output_pairs import CannotPairOutputs
@@ -110,6 +110,8 @@ class _Judging:
                 keep=self.both.ask.weights,
                 distance=self.both.distance,
             )
+        except CannotConvertWeights as problem:
+            raise CannotSay("weights", str(problem)) from None
         except CannotCarry as problem:
             self.carried = CarriedWeights(unplaced=problem.loaded.unplaced, free=problem.loaded.free)
             raise CannotSay("weights", str(problem), lines=problem.lines) from None
@@ -186,7 +188,7 @@ class _Judging:
 
     def _has_gradients(self, base: RunAsk) -> bool:
         """Return whether the reference has gradients to compare; if not, say why."""
-        if self.loaded.unplaced:
+        if self.loaded.unplaced or self.loaded.opaque:
             return False
         ran = self.both.reference.run(msgspec.structs.replace(base, gradients=True))
         if ran.facts.failure is not None:
@@ -262,7 +264,7 @@ class _Judging:
         return self._case(name, runs, measured, wanted)
 
     def _step_case(self, name: str, base: RunAsk, told: Callable[[str], None]) -> CaseVerdict:
-        if not all(item.is_module for item in self.both.described) or self.loaded.unplaced:
+        if not all(item.is_module for item in self.both.described) or self.loaded.unplaced or self.loaded.opaque:
             raise CannotSay("steps", "optimiser steps need two torch models whose weights correspond; leave steps out")
         ask = msgspec.structs.replace(base, steps=self.both.ask.steps)
         runs = self.both.both(ask, traced=False)

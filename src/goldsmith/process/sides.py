@@ -45,13 +45,23 @@ class LoadAsk(msgspec.Struct, frozen=True, kw_only=True):
     keep: bool = True
 
 
+class IdleLine(msgspec.Struct, frozen=True, kw_only=True):
+    """A line of an adapter that places nothing, and why. Its patterns may name modules."""
+
+    line: str
+    why: str
+    gold: str = ""
+    theirs: str = ""
+
+
 class Loaded(msgspec.Struct, frozen=True, kw_only=True):
     """Which weights correspond, the reference's first. `unplaced` have no place, `free` are the candidate's that are
     left, `reasons` come from rules; `layouts` are other arrangements of rows that could be tried; `renamed` are pairs
     of patterns from the adapter, which may name modules, too. `rows` are weights of the reference's whose rows are in
     another order in the candidate: for each row there, which of the reference's it is. `arranged` are weights of the
     candidate's that are taken to be stored otherwise than usual, and nothing but the result says so: in the `layout`,
-    or the other way round."""
+    or the other way round. `idle` are lines of the adapter's that place nothing. `refusal` says why weights could not
+    be converted; where the conversion is `opaque`, it is not known which weights correspond."""
 
     placed: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = ()
     notes: tuple[str, ...] = ()
@@ -65,6 +75,9 @@ class Loaded(msgspec.Struct, frozen=True, kw_only=True):
     rows: dict[str, tuple[int, ...]] = {}
     layout: str = ""
     arranged: tuple[str, ...] = ()
+    idle: tuple[IdleLine, ...] = ()
+    refusal: str = ""
+    opaque: bool = False
 
 
 class RunAsk(msgspec.Struct, frozen=True, kw_only=True):
@@ -176,7 +189,7 @@ class Side(Protocol):
 class SideJob(msgspec.Struct, frozen=True, kw_only=True):
     """What a process is to build and answer for. `target` is `file.py:Name` or `package.module:Name`; with `setup`, a
     file that defines functions of these roles, it is the function's name. Expressions in `init` and `inputs` are
-    evaluated there and nowhere else. Results go into `folder`."""
+    evaluated there and nowhere else; `convert` names a function. Results go into `folder`."""
 
     role: str
     target: str
@@ -184,6 +197,7 @@ class SideJob(msgspec.Struct, frozen=True, kw_only=True):
     init: str | None = None
     inputs: tuple[str, ...] = ()
     adapter: str = ""
+    convert: str = ""
     device: str = "cpu"
     dtype: str = ""
     seed: int = 42

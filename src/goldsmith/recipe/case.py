@@ -25,7 +25,8 @@ from goldsmith.recipe.initial_weights import SEEDS, draw_weights, statistics_of,
 from goldsmith.recipe.reused_draws import RecordedDraws
 from goldsmith.weights import models
 from goldsmith.weights.gold_inputs import GoldInputs
-from goldsmith.weights.load import LoadedModule, LoadedObject, SettledByRecipe, weight_facts
+from goldsmith.weights.load import LoadedModule, weight_facts
+from goldsmith.weights.load_objects import LoadedObject, SettledByRecipe
 from goldsmith.weights.models import WeightAccess
 from goldsmith.weights.values import changed_values, first_of, plain, snapshot, to_device
 

@@ -16,7 +16,8 @@ from goldsmith.gold.arrays import is_array, is_tensor
 from goldsmith.gold.facts import WeightFacts
 from goldsmith.gold.payload import from_file
 from goldsmith.process.messages import KeptCase
-from goldsmith.weights.load import LoadedModule, LoadedObject, SettledByRecipe
+from goldsmith.weights.load import LoadedModule
+from goldsmith.weights.load_objects import LoadedObject, SettledByRecipe
 from goldsmith.weights.models import WeightAccess, is_module
 from goldsmith.weights.rules import Adapter
 

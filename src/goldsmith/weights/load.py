@@ -13,15 +13,13 @@ import dataclasses
 from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
-from goldsmith.foundation.nested import walk
-from goldsmith.gold.arrays import is_array, numbers_of
 from goldsmith.gold.facts import WeightFacts
 from goldsmith.weights.matching import UNBUILT, Shape
-from goldsmith.weights.models import WeightAccess, weights_of
-from goldsmith.weights.object_weights import CannotHold, Slot, find_slots, slots_beside
-from goldsmith.weights.rules import Adapter
-from goldsmith.weights.transplant import CannotPlace, Placed, Transplant, plan
-from goldsmith.weights.values import snapshot
+from goldsmith.weights.object_weights import slots_beside
+from goldsmith.weights.placement import BY_RULE, Placed
+from goldsmith.weights.rules import Adapter, Rule
+from goldsmith.weights.tied import places_of, plan_copies, shared_places
+from goldsmith.weights.transplant import CannotPlace, Transplant, plan
 
 if TYPE_CHECKING:
     import torch
@@ -55,6 +53,9 @@ class LoadedModule:
         self._adapter, self._layout, self._settings = adapter, layout, settings
         self._rebuild = rebuild
         self._transplant = Transplant()
+        self._copies: list[Placed] = []
+        self.idle: tuple[Rule, ...] = ()
+        """Rules of the adapter's that placed nothing."""
         try:
             self._settle()
         except CannotPlace as problem:
@@ -73,18 +74,25 @@ class LoadedModule:
     def weights(self, model: torch.nn.Module | None = None) -> dict[str, Any]:
         """Return parameters and persistent buffers (of `model`, if given) under gold's names, in its order."""
         model = self.model if model is None else model
-        theirs = model.state_dict() | _beside(model)
+        theirs = model.state_dict() | unregistered(model)
         found = self._transplant.to_gold(theirs)
         for names in self._facts.tied:
             found |= {name: theirs.get(name, found[names[0]]) for name in names[1:] if names[0] in found}
+        found |= Transplant(tuple(self._copies)).to_gold(theirs)
         found |= {name: theirs[name] for name in self._facts.buffers if name in theirs and name not in found}
         return {name: found[name] for name in self._kept if name in found}
 
     def gradients(self) -> dict[str, Any]:
-        """Return gradients of the parameters under gold's names; for tied parameters, under the first name only."""
-        named = dict(self.model.named_parameters(remove_duplicate=False)) | _beside(self.model)
+        """Return gradients of the parameters under gold's names; for tied parameters, under the first name only. Where
+        a rule says that a weight holds a copy, the gradients of both are added."""
+        named = dict(self.model.named_parameters(remove_duplicate=False)) | unregistered(self.model)
         theirs = {name: value.grad for name, value in named.items()}
         found = self._transplant.to_gold(theirs)
+        first = {name: names[0] for names in self._facts.tied for name in names[1:]}
+        declared = Transplant(tuple(item for item in self._copies if item.how == BY_RULE))
+        for name, more in declared.to_gold(theirs).items():
+            own = found.get(first[name])
+            found[first[name]] = more if own is None else own if more is None else own + more
         return {name: found[name] for name in self._kept if name in found and name not in self._facts.buffers}
 
     def frozen(self) -> set[str]:
@@ -99,7 +107,7 @@ class LoadedModule:
         parameters, buffers = self._parameters(), dict(self.model.named_buffers())
         now = {**self.weights(), **values}
         with torch.no_grad():
-            for item in self._transplant.placed:
+            for item in self.placed:
                 if set(item.gold) & set(values):
                     for name, value in zip(item.theirs, item.carry([now[name] for name in item.gold]), strict=True):
                         _fill(parameters[name], value)
@@ -109,7 +117,7 @@ class LoadedModule:
 
     @property
     def placed(self) -> tuple[Placed, ...]:
-        return self._transplant.placed
+        return (*self._transplant.placed, *self._copies)
 
     @property
     def extra(self) -> tuple[str, ...]:
@@ -125,12 +133,29 @@ class LoadedModule:
             for name, value in self._kept.items()
             if name not in repeated and (name not in self._facts.buffers or name.endswith(STATISTICS[:2]))
         }
-        self._transplant = plan(
-            wanted, _shapes(parameters), self._adapter, self._layout, self._settings, turned=self._turned
-        )
+        shapes = _shapes(parameters)
+        aliases = self._aliases(parameters)
+        shared = shared_places(wanted, aliases, self._adapter.rules)
+        for name in shared:
+            del wanted[name]
+        found = plan(wanted, shapes, self._adapter, self._layout, self._settings, turned=self._turned)
+        twice = {
+            name: tuple(self._kept[name].shape)
+            for name in repeated
+            if name in self._kept and name not in parameters and not set(aliases) & _places(name, self._adapter)
+        }
+        extra = {name: shapes[name] for name in found.extra if name not in repeated}
+        self._copies = plan_copies(twice, extra, self._adapter, self._layout, self._settings, self._turned)
+        copied = {name for item in self._copies for name in item.theirs}
+        self._transplant = dataclasses.replace(found, extra=tuple(name for name in found.extra if name not in copied))
+        self.idle = self._idle(found.idle, parameters, aliases, (*repeated, *shared))
         self.notes = self._transplant.notes()
+        self._require_equal(shared, aliases, found)
+        if self._copies:
+            names = ", ".join(item.words for item in self._copies)
+            self.notes.append(f"weights that gold has tied, and the model apart: {names}")
         with torch.no_grad():
-            for item in self._transplant.placed:
+            for item in self.placed:
                 if set(item.gold) <= set(self._facts.withheld):
                     continue
                 values = item.carry([self._kept[name] for name in item.gold])
@@ -141,11 +166,42 @@ class LoadedModule:
                     _fill(parameters[name], self._kept[name])
             self._settle_buffers()
 
+    def _aliases(self, parameters: Mapping[str, torch.Tensor]) -> dict[str, str]:
+        """Map the other names of tied parameters to the one that they are placed under."""
+        names = {id(value): name for name, value in parameters.items()}
+        every = dict(self.model.named_parameters(remove_duplicate=False))
+        return {name: names[id(value)] for name, value in every.items() if names.get(id(value), name) != name}
+
+    def _require_equal(self, shared: Mapping[str, str], aliases: Mapping[str, str], found: Transplant) -> None:
+        """Raise CannotPlace if two weights of gold's go into one, and are not the same numbers."""
+        import torch
+
+        for name, alias in shared.items():
+            holder = next((item.gold[0] for item in found.placed if item.theirs == (aliases[alias],)), None)
+            mine = self._kept[name]
+            if holder is None or self._kept[holder].shape != mine.shape or not torch.equal(self._kept[holder], mine):
+                shape = tuple(mine.shape)
+                reason = f"{alias} is tied to {aliases[alias]}, and {name} is not {holder or 'the same'} in gold"
+                raise CannotPlace({name: shape}, {alias: shape}, [reason])
+            self.notes.append(f"{name} and {holder} are the same numbers, and one weight in the model")
+
+    def _idle(
+        self,
+        rules: Collection[Rule],
+        parameters: Mapping[str, torch.Tensor],
+        aliases: Mapping[str, str],
+        tied: Collection[str],
+    ) -> tuple[Rule, ...]:
+        """Return those rules that are not about tied weights either."""
+        there = {*parameters, *aliases}
+        about = [rule for name in tied for place, rule in places_of(name, rules) if rule and place in there]
+        return tuple(rule for rule in rules if rule not in about)
+
     def _parameters(self) -> dict[str, torch.Tensor]:
         """Return each parameter once, under gold's name where it has that among others, and the running statistics."""
         found: dict[int, str] = {}
         everything: dict[str, torch.Tensor] = dict(self.model.named_parameters(remove_duplicate=False))
-        everything |= _beside(self.model)
+        everything |= unregistered(self.model)
         everything |= {name: value for name, value in self.model.named_buffers() if name.endswith(STATISTICS[:2])}
         repeated = {name for names in self._facts.tied for name in names[1:]}
 
@@ -206,120 +262,13 @@ class LoadedModule:
             handle.remove()
 
 
-class LoadedObject:
-    """A plain object with gold's arrays among its attributes: by name, by an adapter's renaming, or by shape.
-
-    Attributes that are lists and dicts of arrays are replaced whole, by the attribute's name; arrays of nested objects
-    are replaced one by one, by their path. It keeps its own of those that are `withheld`.
-    """
-
-    def __init__(
-        self,
-        model: Any,
-        kept: Mapping[str, Any],
-        adapter: Adapter,
-        settings: Mapping[str, Any],
-        pour: Callable[[Any, Any], Any],
-        withheld: Collection[str] = (),
-    ) -> None:
-        self.model = model
-        self.unplaced: CannotPlace | None = None
-        self._slots = find_slots(model)
-        lone = {name: tuple(value.shape) for name, value in kept.items() if is_array(value)}
-        own = vars(model) if hasattr(model, "__dict__") else {}
-        nested = {name: name for name in kept if name not in lone and name in own}
-        theirs = {
-            name: tuple(slot.read().shape) for name, slot in self._slots.items() if name.partition(".")[0] not in nested
-        }
-        missing = {name: () for name in kept if name not in lone and name not in own}
-        if missing:
-            raise CannotPlace(missing, theirs)
-        simple = dataclasses.replace(adapter, rules=[rule for rule in adapter.rules if rule.parts == 1], layouts={})
-        found = plan(lone, theirs, simple, "", settings, plain=True)
-        self.notes, self.placed = found.notes(), found.placed
-        self.extra = tuple(name for name in found.extra if name not in withheld)
-        places = {item.gold[0]: item.theirs[0] for item in found.placed} | nested
-        self._names = {name: places[name] for name in kept if name in places}
-        self._turned = {item.gold[0] for item in found.placed if item.rule.transpose}
-        same: dict[int, Any] = {}  # shared arrays must stay shared
-        for name, other in self._names.items():
-            value = kept[name].T if name in self._turned else kept[name]
-            if name in withheld:  # its own, in the dtype of this run
-                value = getattr(model, other) if name in nested else self._slots[other].read()
-            if name in nested:
-                setattr(model, other, same.setdefault(id(getattr(model, other)), pour(getattr(model, other), value)))
-            else:
-                self._write(name, self._slots[other], value, pour, same)
-        self._slots = find_slots(model)
-
-    def _write(self, name: str, slot: Slot, value: Any, pour: Callable[[Any, Any], Any], same: dict[int, Any]) -> None:
-        made = same.setdefault(id(slot.value), pour(slot.read(), value))
-        try:
-            slot.write(made)
-        except (CannotHold, TypeError) as problem:
-            raise CannotPlace({name: tuple(value.shape)}, {}, [str(problem)]) from None
-
-    def weights(self, model: Any = None) -> dict[str, Any]:
-        """Return their arrays under gold's names; those of `model` if one is given."""
-        model = self.model if model is None else model
-        own = weights_of(model, "its weights")
-        own |= {name: slot.read() for name, slot in find_slots(model).items() if name not in own}
-        found = {name: own[other] for name, other in self._names.items() if other in own}
-        return {name: value.T if name in self._turned else value for name, value in found.items()}
-
-    def gradients(self) -> dict[str, Any]:
-        return {}
-
-
-class SettledByRecipe:
-    """A model whose weights the recipe itself reads and replaces, by `case.weights(get, set)`."""
-
-    placed: tuple[Placed, ...] = ()
-    extra: tuple[str, ...] = ()
-    unplaced: CannotPlace | None = None
-
-    def __init__(
-        self,
-        model: Any,
-        kept: Any,
-        access: WeightAccess,
-        pour: Callable[[Any, Any], Any],
-        withheld: Collection[str] = (),
-    ) -> None:
-        self.model, self._get = model, access.get
-        self.notes: list[str] = []
-        own = access.get(model) if withheld else {}
-        values = pour(kept, {name: own.get(name, value) if name in withheld else value for name, value in kept.items()})
-        access.set(model, values)
-        if not _are_same(snapshot(access.get(model), "its weights"), snapshot(values, "its weights")):
-            names: dict[str, Shape] = {str(name): tuple(getattr(value, "shape", ())) for name, value in kept.items()}
-            raise CannotPlace(names, {}, ["what case.weights puts in is not what it then reads"])
-
-    def weights(self, model: Any = None) -> dict[str, Any]:
-        """Return what the recipe reads from the model, or from `model` if one is given."""
-        found: dict[str, Any] = snapshot(self._get(self.model if model is None else model), "its weights")
-        return found
-
-    def gradients(self) -> dict[str, Any]:
-        return {}
-
-
-def _are_same(one: Any, two: Any) -> bool:
-    """Return whether the leaves are equal, up to the rounding of another dtype."""
-    import numpy as np
-
-    mine: dict[str, Any] = dict(walk(one))
-    theirs: dict[str, Any] = dict(walk(two))
-    return mine.keys() == theirs.keys() and all(
-        not is_array(leaf)
-        or (leaf.shape == theirs[path].shape and np.allclose(numbers_of(leaf), numbers_of(theirs[path]), rtol=1e-6))
-        for path, leaf in mine.items()
-    )
+def _places(name: str, adapter: Adapter) -> set[str]:
+    return {place for place, _ in places_of(name, adapter.rules)}
 
 
 def weight_facts(model: torch.nn.Module) -> WeightFacts:
     """Return which of a model's weights are buffers, and which are tied."""
-    parameters = dict(model.named_parameters(remove_duplicate=False)) | _beside(model)
+    parameters = dict(model.named_parameters(remove_duplicate=False)) | unregistered(model)
     groups: dict[int, list[str]] = {}
     for name, value in parameters.items():
         groups.setdefault(id(value), []).append(name)
@@ -327,7 +276,7 @@ def weight_facts(model: torch.nn.Module) -> WeightFacts:
     return WeightFacts(buffers, tuple(tuple(names) for names in groups.values() if len(names) > 1))
 
 
-def _beside(model: torch.nn.Module) -> dict[str, torch.Tensor]:
+def unregistered(model: torch.nn.Module) -> dict[str, torch.Tensor]:
     """Return parameters that a model has not registered, such as those of layers in a list."""
     return {name: slot.value for name, slot in slots_beside(model).items()}
 

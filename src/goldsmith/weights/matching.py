@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from goldsmith.weights.fused import Held, Side, common_sizes
-from goldsmith.weights.rules import parts_named
+from goldsmith.weights.rules import parts_named, without_parts
 
 Shape = tuple[int, ...]
 Shapes = Mapping[str, Shape]
@@ -88,18 +88,21 @@ def _by_part(rest: Shapes, free: Shapes, known: Sequence[Match]) -> Sequence[Mat
 
 
 def _units(shapes: Shapes) -> Iterator[tuple[str, ...]]:
-    """Yield groups of siblings whose names together cover q, k and v, each once, in this order."""
-    groups: dict[str, list[str]] = {}
-    for name in shapes:
-        if parts_named(name):
-            groups.setdefault(_without_parts(name), []).append(name)
-    for names in groups.values():
-        ordered = sorted(names, key=lambda name: _PARTS.index(parts_named(name)[0]))
-        if "".join(map(parts_named, ordered)) == _PARTS:
-            yield tuple(ordered)
+    """Yield groups of siblings whose names together cover q, k and v, each once, in this order. Names that are alike
+    but for that go together first: `q_norm` is no sibling of `k_proj`, and `q` may be one of `kv_proj`."""
+    left = [name for name in shapes if parts_named(name)]
+    for group in (without_parts, _around_parts):
+        groups: dict[str, list[str]] = {}
+        for name in left:
+            groups.setdefault(group(name), []).append(name)
+        for names in groups.values():
+            ordered = sorted(names, key=lambda name: _PARTS.index(parts_named(name)[0]))
+            if "".join(map(parts_named, ordered)) == _PARTS:
+                yield tuple(ordered)
+                left = [name for name in left if name not in names]
 
 
-def _without_parts(name: str) -> str:
+def _around_parts(name: str) -> str:
     components = name.split(".")
     at = max(index for index, component in enumerate(components) if parts_named(component))
     return ".".join([*components[:at], "*", *components[at + 1 :]])

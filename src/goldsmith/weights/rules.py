@@ -2,7 +2,8 @@
 are called.
 
 Patterns name weights by their dotted path. `*` matches one component, `**` any number of components, including none.
-What the stars of gold's pattern matched replaces the stars of theirs.
+What the stars of gold's pattern matched replaces the stars of theirs. `#`, on one side, is an index: the other side has
+one tensor for all of them, along its first axis.
 """
 
 from __future__ import annotations
@@ -11,13 +12,14 @@ import contextlib
 import functools
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 BLOCKS = "part head row"
 ORDERS = (BLOCKS, "head part row", "head row part")
 ALTERNATING = "parts of a fused matrix alternate head by head"
 BY_PIXEL = "patches are read pixel by pixel"
+INDEX = "#"
 BUILT_IN = (ALTERNATING, BY_PIXEL)
 """Layouts that are tried without an adapter: the opposite of what is assumed by default."""
 _LETTERS = re.compile(r"(?:w|b|to|proj|lin|linear|fc)?([qkv]{1,3})(?:proj|lin|linear|layer)?")
@@ -44,7 +46,8 @@ class Matrix:
 class Rule:
     """Which weights of gold's are which of theirs; see `rows` and `rename` in `goldsmith.adapter`.
 
-    `counted` says that the adapter gives the number of parts, so that parts may be of any size.
+    `counted` says that the adapter gives the number of parts, so that parts may be of any size; `indexed` is the side,
+    `gold` or `theirs`, whose names have an index.
     """
 
     gold: tuple[Matrix, ...]
@@ -52,6 +55,7 @@ class Rule:
     transpose: bool = False
     counted: bool = False
     axes: tuple[int, ...] = ()
+    indexed: str = ""
 
     @property
     def parts(self) -> int:
@@ -123,6 +127,9 @@ def rename(gold: str, theirs: str, *, transpose: bool = False, axes: Sequence[in
     The shape may differ: a convolution over patches (8×3×4×4) as a matrix (8×48). `axes` is the order in which the axes
     of the shape with more axes are read: (0, 2, 3, 1) for a matrix whose columns go pixel by pixel, all channels of
     each, instead of channel by channel.
+
+    `#` in the names of one side says that the other has one tensor for all of them, along its first axis: experts or
+    layers, one by one there.
     """
     if axes and (transpose or sorted(axes) != list(range(len(axes)))):
         raise BadRule(f"axes must be each of 0 to {len(axes) - 1} once, and not with transpose")
@@ -144,7 +151,8 @@ def rows(
     An order says how the rows of a fused matrix are arranged: `part head row` has all rows of the first part, then all
     of the second; `head part row` has, for each head, its rows of every part; `head row part` interleaves row by row.
     `heads` is their number, or the name of the model's setting that holds it. Use `fused` for a matrix that holds
-    several of the parts next to matrices that hold the others.
+    several of the parts next to matrices that hold the others, `transpose` where one side stores a row for each input.
+    `#` is as in `rename`.
     """
     sides = [[item] if isinstance(item, str | Matrix) else list(item) for item in (gold, theirs)]
     count = parts or max(sum(1 if isinstance(item, str) else item.parts for item in side) for side in sides)
@@ -210,6 +218,18 @@ def parts_named(name: str) -> str:
     return ""
 
 
+def without_parts(name: str) -> str:
+    """Return a name with a star for what says which of q, k and v it holds: `attn.q_norm` as `attn.*_norm`, which is
+    another group than `attn.*_proj`."""
+    components = name.split(".")
+    for at in range(len(components) - 1, -1, -1):
+        if parts_named(components[at]):
+            words = re.split(r"([a-z]+|[A-Z][a-z]*)", components[at])
+            components[at] = "".join("*" if _held_by(word.lower()) else word for word in words)
+            break
+    return ".".join(components)
+
+
 def _held_by(word: str) -> str:
     short = _LETTERS.fullmatch(word)
     return short[1] if short else _WORDS.get(word, "")
@@ -260,6 +280,13 @@ def _add(rule: Rule) -> None:
     stars = [_stars(item.name) for item in (*rule.gold, *rule.theirs)]
     if any(item != stars[0] for item in stars):
         raise BadRule(f"{rule.words}: every pattern needs the same stars in the same order")
+    counts = [[item.name.split(".").count(INDEX) for item in side] for side in (rule.gold, rule.theirs)]
+    if any(counts[0]) or any(counts[1]):
+        if sorted(set(side) == {1} for side in counts) != [False, True] or not all(
+            set(side) in ({0}, {1}) for side in counts
+        ):
+            raise BadRule(f"{rule.words}: # stands once in every name of one side, and in none of the other")
+        rule = replace(rule, indexed="gold" if any(counts[0]) else "theirs")
     (_current.rules if _layout is None else _current.layouts[_layout]).append(rule)
 
 

@@ -9,28 +9,46 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from goldsmith.weights.fused import BY_HEAD, Held, common_sizes, put_together, take_apart
+from goldsmith.weights.fused import BY_HEAD, Held, common_sizes
 from goldsmith.weights.matching import UNBUILT, Match, Shape, can_reshape, next_matches
-from goldsmith.weights.rules import ALTERNATING, BLOCKS, BUILT_IN, BY_PIXEL, Adapter, Matrix, Rule, fill, match, unclear
-
-BY_NAME, BY_RULE, BY_SHAPE = "name", "rule", "shape"
+from goldsmith.weights.placement import BY_RULE, BY_SHAPE, GOLD, THEIRS, Placed, size_words, swap_last_axes
+from goldsmith.weights.rules import (
+    ALTERNATING,
+    BLOCKS,
+    BUILT_IN,
+    BY_PIXEL,
+    INDEX,
+    Adapter,
+    Matrix,
+    Rule,
+    fill,
+    match,
+    unclear,
+)
 
 
 class CannotPlace(Exception):
-    """Gold's weights that have no place in a submission's model, by name on both sides; `reasons` come from rules."""
+    """Gold's weights that have no place in a submission's model, by name on both sides; `reasons` come from rules.
+    `idle` are rules that placed nothing."""
 
-    def __init__(self, unplaced: Mapping[str, Shape], free: Mapping[str, Shape], reasons: Sequence[str] = ()) -> None:
-        self.unplaced, self.free, self.reasons = dict(unplaced), dict(free), tuple(reasons)
+    def __init__(
+        self,
+        unplaced: Mapping[str, Shape],
+        free: Mapping[str, Shape],
+        reasons: Sequence[str] = (),
+        idle: Sequence[Rule] = (),
+    ) -> None:
+        self.unplaced, self.free, self.reasons, self.idle = dict(unplaced), dict(free), tuple(reasons), tuple(idle)
         super().__init__(". ".join([self._sentence(), *reasons]))
 
     def _sentence(self) -> str:
         """Describe the problem in terms of the submission's model."""
-        listed = [f"{name} ({_size(shape)}){self._closest(name, shape)}" for name, shape in self.unplaced.items()]
+        listed = [f"{name} ({size_words(shape)}){self._closest(name, shape)}" for name, shape in self.unplaced.items()]
         more = f" and {len(listed) - 6} more" if len(listed) > 6 else ""
-        left = ", ".join(f"{name} ({_size(shape)})" for name, shape in list(self.free.items())[:8]) or "nothing"
+        left = ", ".join(f"{name} ({size_words(shape)})" for name, shape in list(self.free.items())[:8]) or "nothing"
         rest = f" and {len(self.free) - 8} more" if len(self.free) > 8 else ""
         in_doubt = all(shape in self.free.values() for shape in self.unplaced.values())
         has = "more than one layer that could match" if in_doubt else "no layer that matches"
@@ -44,42 +62,13 @@ class CannotPlace(Exception):
 
 
 @dataclass(frozen=True)
-class Placed(Match):
-    """Weights that correspond, and why: the same name, a rule, or shape and order. `shapes` are gold's and theirs where
-    the same numbers have different shapes."""
-
-    how: str = BY_NAME
-    rule: Rule = field(default_factory=lambda: Rule((), ()))
-    shapes: tuple[Shape, Shape] | None = None
-
-    def carry(self, gold: Sequence[Any]) -> list[Any]:
-        """Convert gold's tensors to theirs."""
-        found = list(gold)
-        if self.sizes:
-            found = put_together(take_apart(gold, self.mine, self.sizes), self.other)
-        elif self.shapes is not None:
-            found = [_reshape(item, *self.shapes, self.rule.axes) for item in gold]
-        return [_transpose(item) if self.rule.transpose else item for item in found]
-
-    def bring_back(self, theirs: Sequence[Any]) -> list[Any]:
-        """Convert their tensors to gold's, for gradients and trained weights."""
-        flat = [_transpose(item) if self.rule.transpose else item for item in theirs]
-        if self.sizes:
-            return put_together(take_apart(flat, self.other, self.sizes), self.mine)
-        return flat if self.shapes is None else [_reshape(item, *self.shapes[::-1], self.rule.axes) for item in flat]
-
-    @property
-    def words(self) -> str:
-        other_shape = f" ({_size(self.shapes[0])} as {_size(self.shapes[1])})" if self.shapes else ""
-        return f"{' + '.join(self.theirs)} for {' + '.join(self.gold)}{other_shape}"
-
-
-@dataclass(frozen=True)
 class Transplant:
-    """The whole plan for one model. `extra` are weights of theirs that gold has no values for."""
+    """The whole plan for one model. `extra` are weights of theirs that gold has no values for, `idle` are rules that
+    placed nothing."""
 
     placed: tuple[Placed, ...] = ()
     extra: tuple[str, ...] = ()
+    idle: tuple[Rule, ...] = ()
 
     def notes(self) -> list[str]:
         found = []
@@ -145,13 +134,14 @@ def plan(
     Raises `CannotPlace` if a weight has no place.
     """
     if turned:
-        other = {name: _swap_last_axes(shape) if name in turned else shape for name, shape in theirs.items()}
+        other = {name: swap_last_axes(shape) if name in turned else shape for name, shape in theirs.items()}
         whole = plan(gold, other, adapter, layout, settings, plain=plain)
         moved = (_transposing(item) if set(item.theirs) & set(turned) else item for item in whole.placed)
         return replace(whole, placed=tuple(moved))
     rest, free = dict(gold), dict(theirs)
     placed: list[Placed] = []
     reasons: dict[str, str] = {}
+    used: list[Rule] = []
 
     def place(item: Placed) -> None:
         placed.append(item)
@@ -166,6 +156,7 @@ def plan(
                 item = _fitting(rule, mine, other, rest, free, settings)
                 if isinstance(item, Placed):
                     place(item)
+                    used.append(rule)
                 elif item:
                     reasons[mine[0]] = item
 
@@ -183,9 +174,15 @@ def plan(
             place(_guess(one, rest, free, layout, settings))
     if layout in BUILT_IN and not any(_is_otherwise(item) for item in placed):
         raise CannotPlace(gold, theirs, ["nothing is taken for granted that could be otherwise"])
+    idle = [rule for rule in adapter.rules if rule not in used]
     if rest:
-        raise CannotPlace(rest, free, doubts)
-    return Transplant(tuple(placed), tuple(free))
+        raise CannotPlace(rest, free, doubts, idle)
+    return Transplant(tuple(placed), tuple(free), tuple(idle))
+
+
+def fits_any(rule: Rule, gold: Mapping[str, Shape], theirs: Mapping[str, Shape]) -> bool:
+    """Return whether a rule would place anything, if nothing else had a place."""
+    return any(_fitting(rule, mine, other, gold, theirs, {}) for mine, other in _named(rule, gold, theirs))
 
 
 def _transposing(item: Placed) -> Placed:
@@ -207,14 +204,14 @@ def _guess(
             other = tuple(fused)
         else:
             mine = tuple(replace(held, order=BY_HEAD, heads=max(heads)) if held.parts > 1 else held for held in mine)
-        if common_sizes(mine, _rows(found.gold, rest), other, _rows(found.theirs, free)) != found.sizes:
+        if common_sizes(mine, _first_sizes(found.gold, rest), other, _first_sizes(found.theirs, free)) != found.sizes:
             mine, other = found.mine, found.other
     if layout == BY_PIXEL and shapes and sorted(map(len, shapes)) == [2, 4]:
         rule = Rule((), (), axes=(0, 2, 3, 1))
     return Placed(found.gold, found.theirs, mine, other, found.sizes, BY_SHAPE, rule, shapes)
 
 
-def _rows(names: Sequence[str], shapes: Mapping[str, Shape]) -> list[int]:
+def _first_sizes(names: Sequence[str], shapes: Mapping[str, Shape]) -> list[int]:
     return [shapes[name][0] for name in names]
 
 
@@ -225,17 +222,34 @@ def _is_otherwise(item: Placed) -> bool:
 
 
 def _named(
-    rule: Rule, rest: dict[str, Shape], free: dict[str, Shape]
+    rule: Rule, rest: Mapping[str, Shape], free: Mapping[str, Shape]
 ) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
-    """Yield unplaced weights on both sides that match the names of a rule."""
+    """Yield unplaced weights on both sides that match the names of a rule; where one side has an index, all that are
+    there, from 0 on."""
+    indexed = [INDEX in side[0].name for side in (rule.gold, rule.theirs)]
     for name in list(rest):
-        stars = match(rule.gold[0].name, name)
+        stars = match(_at(rule.gold[0].name, 0), name)
         if stars is None:
             continue
-        mine = tuple(fill(item.name, stars) for item in rule.gold)
-        other = tuple(fill(item.name, stars) for item in rule.theirs)
-        if all(item in rest for item in mine) and all(item in free for item in other):
-            yield mine, other
+        mine, other = ([fill(item.name, stars) for item in side] for side in (rule.gold, rule.theirs))
+        if indexed[0]:
+            mine = list(_numbered(mine, rest))
+        elif indexed[1]:
+            other = list(_numbered(other, free))
+        if mine and other and all(item in rest for item in mine) and all(item in free for item in other):
+            yield tuple(mine), tuple(other)
+
+
+def _at(pattern: str, index: int) -> str:
+    return pattern.replace(INDEX, str(index))
+
+
+def _numbered(names: Sequence[str], there: Mapping[str, Shape]) -> Iterator[str]:
+    """Yield names with 0, 1, 2 and so on in the place of the index, as long as all of them are there."""
+    index = 0
+    while all(_at(name, index) in there for name in names):
+        yield from (_at(name, index) for name in names)
+        index += 1
 
 
 def _fitting(
@@ -247,10 +261,57 @@ def _fitting(
     settings: Mapping[str, Any],
 ) -> Placed | str:
     """Return the rule applied to these names, or why it is ambiguous; an empty string if the sizes rule it out."""
-    wanted = [rest[name] for name in mine]
-    found = [_swap_last_axes(free[name]) if rule.transpose else free[name] for name in other]
+    if rule.indexed:
+        return _fitting_stack(rule, mine, other, rest, free, settings)
+    wanted, found = [rest[name] for name in mine], [free[name] for name in other]
     if rule.parts == 1:
-        return _renamed(rule, mine, other, wanted[0], found[0]) or ""
+        theirs = swap_last_axes(found[0]) if rule.transpose else found[0]
+        return _renamed(rule, mine, other, wanted[0], theirs) or ""
+    if not rule.transpose:
+        return _rows(rule, mine, other, wanted, found, settings)
+    turned = _rows(rule, mine, other, wanted, [swap_last_axes(shape) for shape in found], settings)
+    if turned:
+        return turned
+    placed = _rows(rule, mine, other, [swap_last_axes(shape) for shape in wanted], found, settings)
+    return replace(placed, turned=True) if isinstance(placed, Placed) else placed
+
+
+def _fitting_stack(
+    rule: Rule,
+    mine: tuple[str, ...],
+    other: tuple[str, ...],
+    rest: Mapping[str, Shape],
+    free: Mapping[str, Shape],
+    settings: Mapping[str, Any],
+) -> Placed | str:
+    """Fit a rule whose one side has a tensor for several weights of the other: index by index, as for one of them."""
+    stacked = THEIRS if rule.indexed == GOLD else GOLD
+    whole, apart = (mine, other) if stacked == GOLD else (other, mine)
+    shapes, others = (rest, free) if stacked == GOLD else (free, rest)
+    width = len(rule.theirs if stacked == GOLD else rule.gold)
+    count = len(apart) // width
+    alike = all(others[name] == others[apart[number % width]] for number, name in enumerate(apart))
+    if not alike or any(shapes[name][:1] != (count,) for name in whole):
+        return ""
+    inner = {name: shapes[name][1:] for name in whole}
+    first = {name: others[name] for name in apart[:width]}
+    plain = replace(rule, indexed="")
+    sides = (whole, apart[:width], inner, first) if stacked == GOLD else (apart[:width], whole, first, inner)
+    found = _fitting(plain, *sides, settings)
+    if not isinstance(found, Placed):
+        return found
+    return replace(found, gold=mine, theirs=other, rule=rule, stacked=stacked, count=count)
+
+
+def _rows(
+    rule: Rule,
+    mine: tuple[str, ...],
+    other: tuple[str, ...],
+    wanted: Sequence[Shape],
+    found: Sequence[Shape],
+    settings: Mapping[str, Any],
+) -> Placed | str:
+    """Return matrices of these shapes split or fused along their first axis."""
     if any(not shape for shape in (*wanted, *found)) or len({shape[1:] for shape in (*wanted, *found)}) != 1:
         return ""
     my_rows, other_rows = [shape[0] for shape in wanted], [shape[0] for shape in found]
@@ -281,25 +342,3 @@ def _renamed(rule: Rule, mine: tuple[str, ...], other: tuple[str, ...], gold: Sh
 def _held(matrix: Matrix, settings: Mapping[str, Any]) -> Held:
     heads = settings.get(matrix.heads, 1) if isinstance(matrix.heads, str) else matrix.heads
     return Held(matrix.parts, matrix.order, int(heads))
-
-
-def _transpose(tensor: Any) -> Any:
-    return tensor.mT if tensor.dim() >= 2 else tensor
-
-
-def _reshape(tensor: Any, before: Shape, after: Shape, axes: Sequence[int]) -> Any:
-    """Return the same numbers in another shape; `axes` refer to the shape that has more of them."""
-    if not axes:
-        return tensor.reshape(after)
-    if len(before) == len(axes):
-        return tensor.permute(*axes).reshape(after)
-    whole = tensor.reshape([after[axis] for axis in axes])
-    return whole.permute(*(axes.index(axis) for axis in range(len(axes))))
-
-
-def _swap_last_axes(shape: Shape) -> Shape:
-    return (*shape[:-2], shape[-1], shape[-2]) if len(shape) >= 2 else shape
-
-
-def _size(shape: Shape) -> str:
-    return "of any shape" if shape == UNBUILT else "×".join(map(str, shape)) or "scalar"

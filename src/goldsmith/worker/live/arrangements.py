@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from goldsmith.process.sides import LoadAsk
+from goldsmith.weights.placement import Placed
 from goldsmith.weights.rules import BLOCKS, BUILT_IN, Adapter
-from goldsmith.weights.transplant import Placed
 
 
 def arranged_weights(placed: Sequence[Placed], weights: Mapping[str, Any], ask: LoadAsk, adapter: Adapter) -> list[str]:

@@ -8,10 +8,12 @@ import importlib.util
 import inspect
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+
+import msgspec
 
 from goldsmith.process.sides import SideJob, SideProblem
 from goldsmith.recipe.seeding import seed_everything
@@ -19,7 +21,7 @@ from goldsmith.weights.models import is_module
 from goldsmith.worker.devices import NoSuchDevice, check_device
 from goldsmith.worker.live.run_record import failure_of
 
-_EXTRAS = ("loss", "optimizer")
+_EXTRAS = ("loss", "optimizer", "convert")
 _SETUP_FORM = "a file with functions reference(), candidate() and inputs()"
 _TARGET_FORMS = "file.py:Name or package.module:Name"
 
@@ -40,6 +42,7 @@ class Built:
     inputs: Any = None
     loss: Callable[[Any], Any] | None = None
     optimizer: Callable[[Any], Any] | None = None
+    convert: Callable[[Any], Any] | None = None
 
 
 def build(job: SideJob) -> Built:
@@ -50,6 +53,8 @@ def build(job: SideJob) -> Built:
     except NoSuchDevice as missing:
         raise CannotBuild("there is no such device", kind="device", available=tuple(str(missing).split(", "))) from None
     built = _from_setup(job) if job.setup else _from_target(job)
+    if job.convert:
+        built = replace(built, convert=_converter(job))
     torch = sys.modules.get("torch")
     if torch is not None:  # an operation that has no deterministic form is no reason not to run a model
         torch.use_deterministic_algorithms(True, warn_only=True)
@@ -80,7 +85,25 @@ def _from_setup(job: SideJob) -> Built:
     def inputs() -> Any:
         return _guard(functions["inputs"], "inputs() fails")  # type: ignore[arg-type]
 
-    return Built(_place(target, job), inputs, functions["loss"], functions["optimizer"])
+    extras: Any = {name: functions[name] for name in _EXTRAS}
+    return Built(_place(target, job), inputs, **extras)
+
+
+def _converter(job: SideJob) -> Callable[[Any], Any]:
+    """Import the function that makes the candidate's state dict of the reference's."""
+    subject, wanted = f"--convert {job.convert}", "file.py:name of a function of the reference's state dict"
+    file, _, name = job.convert.rpartition(":")
+    if not file or not name:
+        raise CannotBuild("it names no function", kind="usage", subject=subject, wanted=wanted)
+    try:
+        found = _attribute(_import(file, job.root, wanted=wanted), name)
+    except CannotBuild as problem:
+        told = msgspec.structs.replace(problem.problem, subject=subject)
+        raise CannotBuild(**msgspec.structs.asdict(told)) from None
+    if not callable(found):
+        raise CannotBuild(f"it is {_kind(found)}, not a function", kind="usage", subject=subject, wanted=wanted)
+    function: Callable[[Any], Any] = found
+    return function
 
 
 # --- imports ----------------------------------------------------------------------------------------------------------

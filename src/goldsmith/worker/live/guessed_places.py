@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from goldsmith.process.sides import LoadAsk
-from goldsmith.weights.rules import Adapter, Matrix, Rule
+from goldsmith.process.sides import IdleLine, LoadAsk
+from goldsmith.weights.matching import Shape
+from goldsmith.weights.rule_lines import line_of, no_counterpart_line, why_idle
+from goldsmith.weights.rules import Adapter, Matrix, Rule, match
 
 _LISTED = 4
 
@@ -15,6 +17,32 @@ def with_guesses(adapter: Adapter, ask: LoadAsk) -> Adapter:
     """Return an adapter with the guesses as rules."""
     guessed = [Rule((Matrix(mine),), (Matrix(theirs),), turned) for mine, theirs, turned in ask.guessed]
     return dataclasses.replace(adapter, rules=[*guessed, *adapter.rules])
+
+
+def idle_lines(
+    adapter: Adapter,
+    rules: Sequence[Rule],
+    weights: Mapping[str, Shape],
+    theirs: Mapping[str, Shape],
+    placed: Iterable[tuple[Sequence[str], Sequence[str]]] = (),
+) -> tuple[IdleLine, ...]:
+    """Return the lines of an adapter that place or excuse nothing: `rules`, and patterns that fit no name."""
+    taken = {name: " + ".join(other) for mine, other in placed for name in mine}
+    found = []
+    for rule in rules:
+        mine, other = (side[0].name if len(side) == 1 else "" for side in (rule.gold, rule.theirs))
+        why = why_idle(rule, weights, theirs, taken)
+        found.append(IdleLine(line=line_of(rule), why=why, gold=mine, theirs=other))
+    for side, patterns, names in (
+        ("gold", adapter.without_gold, weights),
+        ("theirs", adapter.without_theirs, theirs),
+    ):
+        for pattern, reason in patterns.items():
+            if not any(match(pattern, name) is not None for name in names):
+                line = no_counterpart_line(**{side: pattern}, reason=reason)
+                whose = "reference" if side == "gold" else "candidate"
+                found.append(IdleLine(line=line, why=f"the {whose} has no weight {pattern}"))
+    return tuple(found)
 
 
 def load_notes(notes: Sequence[str], ask: LoadAsk) -> tuple[str, ...]:

@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from goldsmith.gold.arrays import array_hash, dtype_name, is_array, is_tensor
-from goldsmith.gold.call_forms import rebuild, tensors_in
-from goldsmith.instruments.call_gradients import passed_back
 from goldsmith.instruments.float64_mode import Float64Watch, in_float64
 from goldsmith.instruments.module_traces import Tracer
 from goldsmith.instruments.rounding_noise import disturb, rounding_noise
@@ -30,13 +28,15 @@ from goldsmith.process.sides import (
     RunAsk,
     RunFacts,
 )
+from goldsmith.weights.converted import CannotConvert, Convert, ConvertedModule
 from goldsmith.weights.load import LoadedModule, weight_facts
 from goldsmith.weights.models import is_module
 from goldsmith.weights.object_weights import slots_beside
 from goldsmith.weights.rules import Adapter
 from goldsmith.weights.transplant import CannotPlace
 from goldsmith.worker.live.arrangements import arranged_weights
-from goldsmith.worker.live.guessed_places import load_notes, with_guesses
+from goldsmith.worker.live.calls_alone import calls_alone
+from goldsmith.worker.live.guessed_places import idle_lines, load_notes, with_guesses
 from goldsmith.worker.live.model_facts import (
     DTYPES,
     arrays_in,
@@ -61,7 +61,8 @@ _LEARNING_RATE = 0.01
 
 
 class LiveSide:
-    """A model or function. `loss` makes a number of what it returns, `optimizer` an optimiser of its parameters."""
+    """A model or function. `loss` makes a number of what it returns, `optimizer` an optimiser of its parameters,
+    `convert` its weights of another one's."""
 
     def __init__(
         self,
@@ -70,17 +71,18 @@ class LiveSide:
         *,
         seed: int,
         adapter: Adapter | None = None,
+        convert: Convert | None = None,
         loss: Callable[[Any], Any] | None = None,
         optimizer: Callable[[Any], Any] | None = None,
         dtype: str = "",
         copied: bool = True,
     ) -> None:
         self._target, self._given, self._seed = target, inputs, seed
-        self._adapter = adapter or Adapter()
+        self._adapter, self._convert = adapter or Adapter(), convert
         self._loss, self._optimizer, self._dtype = loss, optimizer, dtype
         self._working = WorkingModel(target, copied=copied) if is_module(target) else None
         self._call = self._working.module if self._working else target
-        self._loaded: LoadedModule | None = None
+        self._loaded: LoadedModule | ConvertedModule | None = None
         self._reference: Mapping[str, Any] = {}
         self._inputs: list[InputSet] = []
 
@@ -126,6 +128,8 @@ class LiveSide:
         module = self._working.module
         if self._loaded is None:
             self._working.own_weights()
+        if self._convert is not None:
+            return self._load_converted(weights, ask, self._convert)
         before = {name: item.detach().clone() for name, item in state_of(module).items()}
         try:
             loaded = LoadedModule(
@@ -139,7 +143,8 @@ class LiveSide:
                 turned=ask.turned,
             )
         except CannotPlace as problem:
-            return Loaded(unplaced=problem.unplaced, free=problem.free, reasons=tuple(problem.reasons))
+            idle = idle_lines(self._adapter, problem.idle, _shapes(weights), _shapes(before))
+            return Loaded(unplaced=problem.unplaced, free=problem.free, reasons=tuple(problem.reasons), idle=idle)
         if loaded.unplaced is not None:  # perhaps it builds the rest in its first call
             self.run(RunAsk())
         if loaded.unplaced is not None:
@@ -149,16 +154,36 @@ class LiveSide:
         self._reference = weights if ask.keep else {}
         if not ask.keep:
             module.load_state_dict(before, strict=False)
+        placed = tuple((item.gold, item.theirs) for item in loaded.placed)
         return Loaded(
-            placed=tuple((item.gold, item.theirs) for item in loaded.placed),
+            placed=placed,
+            idle=idle_lines(self._adapter, loaded.idle, _shapes(weights), _shapes(before), placed),
             notes=load_notes(loaded.notes, ask),
             extra=loaded.extra,
             excused=tuple(name for name in weights if self._adapter.excuses(name)),
             layouts=tuple(self._adapter.layouts_of(weights)),
-            renamed=tuple((rule.gold[0].name, rule.theirs[0].name) for rule in self._adapter.rules if rule.parts == 1),
+            renamed=_renamed(self._adapter),
             rows=row_orders(loaded.placed, weights),
             layout=ask.layout,
             arranged=tuple(arranged_weights(loaded.placed, weights, ask, self._adapter)),
+        )
+
+    def _load_converted(self, weights: Mapping[str, Any], ask: LoadAsk, convert: Convert) -> Loaded:
+        assert self._working is not None
+        module = self._working.module
+        try:
+            loaded = ConvertedModule(module, weights, ask.facts, convert)
+        except CannotConvert as problem:
+            return Loaded(refusal=f"convert cannot be used: {problem}")
+        except Exception as error:  # it is the user's code
+            return Loaded(refusal=f"convert fails: {failure_of(error).message}")
+        self._loaded, self._reference = loaded, weights
+        return Loaded(
+            placed=tuple((item.gold, item.theirs) for item in loaded.placed),
+            notes=tuple(loaded.notes),
+            idle=idle_lines(self._adapter, self._adapter.rules, _shapes(weights), _shapes(state_of(module))),
+            renamed=_renamed(self._adapter),
+            opaque=loaded.is_opaque,
         )
 
     # --- runs -------------------------------------------------------------------------------------------------------
@@ -355,49 +380,17 @@ class LiveSide:
         self, ask: RunAsk, calls: Sequence[AloneAsk], tensors: Mapping[str, Any]
     ) -> tuple[list[AloneRan], dict[str, Any]]:
         assert self._working is not None
-        found: list[AloneRan] = []
-        arrays: dict[str, Any] = {}
         with self._circumstances(ask):
-            for item in calls:
-                try:
-                    module = self._working.module.get_submodule(item.module)
-                    module.train(item.training)
-                    given = self._tensors(item, tensors, ask)
-                    answers = self._alone(module, item, given)
-                except Exception as error:
-                    found.append(AloneRan(number=item.number, failure=failure_of(error)))
-                    continue
-                arrays |= {f"{item.number}.{name}": value.detach().clone() for name, value in answers.items()}
-                passed = tuple(name.partition(".")[2] for name in answers if name.startswith("gradient."))
-                found.append(AloneRan(number=item.number, outputs=len(answers) - len(passed), gradients=passed))
-        return found, arrays
-
-    def _alone(self, module: Any, item: AloneAsk, given: list[Any]) -> dict[str, Any]:
-        import torch
-
-        if item.gradients:
-            for parameter in self._call.parameters():  # type: ignore[attr-defined]
-                parameter.grad = None
-            passed = passed_back(module, item.form, given, self._gradients)
-            return {f"gradient.{name}": value for name, value in passed.items()}
-        args, kwargs = rebuild(item.form, {str(number): tensor for number, tensor in enumerate(given)})
-        with torch.no_grad():
-            returned = module(*args, **kwargs)
-        return {str(number): value for number, value in enumerate(tensors_in([returned]))}
-
-    def _tensors(self, item: AloneAsk, tensors: Mapping[str, Any], ask: RunAsk) -> list[Any]:
-        import torch
-
-        found: list[Any] = []
-        dtype = ask.precision if ask.precision != OWN else ""
-        while f"{item.number}.{len(found)}" in tensors:
-            value = tensors[f"{item.number}.{len(found)}"]
-            tensor = value if is_tensor(value) else torch.from_numpy(value.copy())
-            if len(found) in item.bfloat16:
-                tensor = tensor.to(torch.bfloat16)
-            found.append(moved(tensor, device_of(self._call), dtype))
-        return found
+            return calls_alone(self._call, calls, tensors, ask.precision, self._gradients)
 
     def close(self) -> None:
         if self._working is not None:
             self._working.close()
+
+
+def _shapes(weights: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
+    return {name: tuple(item.shape) for name, item in weights.items()}
+
+
+def _renamed(adapter: Adapter) -> tuple[tuple[str, str], ...]:
+    return tuple((rule.gold[0].name, rule.theirs[0].name) for rule in adapter.rules if rule.parts == 1)

@@ -10,7 +10,7 @@ from goldsmith.gold.call_forms import tensors_in
 from goldsmith.process.sides import LINEAR, OTHER, TABLE
 from goldsmith.weights.models import is_module
 from goldsmith.weights.object_weights import slots_beside
-from goldsmith.weights.transplant import Placed
+from goldsmith.weights.placement import Placed
 from goldsmith.worker.live.returned_values import InputSet
 
 _HEADS = ("num_heads", "n_heads", "n_head", "heads", "nhead", "num_attention_heads")

@@ -50,6 +50,7 @@ class Server:
             built.inputs,
             seed=job.seed,
             adapter=adapter,
+            convert=built.convert,
             loss=built.loss,
             optimizer=built.optimizer,
             dtype=job.dtype,
