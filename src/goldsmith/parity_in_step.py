@@ -19,7 +19,6 @@ from goldsmith.gold.arrays import dtype_name, is_tensor
 from goldsmith.gold.calibration import SAFETY
 from goldsmith.instruments.rounding_noise import rounding_noise
 from goldsmith.model_parity.result import SEEN, SOURCE, UNPAIRED, VICTIM, CarriedWeights, ModuleParity, ParityReport
-from goldsmith.model_parity.weight_guesses import weight_lines
 from goldsmith.weights.models import is_module
 from goldsmith.weights.rules import Adapter
 from goldsmith.weights.transplant import CannotPlace, Transplant, plan
@@ -62,7 +61,6 @@ def compare_in_step(
             kind="weights",
             reason="weights of the reference have no place in the candidate",
             weights=CarriedWeights(unplaced=problem.unplaced, free=problem.free),
-            adapter_lines=tuple(weight_lines(problem.unplaced, problem.free)),
         )
     placed = tuple((item.gold, item.theirs) for item in found.placed)
     modules = dict(reference.named_modules()), dict(candidate.named_modules())

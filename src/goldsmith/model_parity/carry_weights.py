@@ -1,99 +1,245 @@
-"""Carry the reference's weights into the candidate, in the arrangement by which the two agree if there is one."""
+"""Carry the reference's weights into the candidate, in the arrangement by which the two agree if there is one.
+
+If none does, the candidate is wrong, or the arrangement is: the one by which most modules agree is taken, and the
+report says that it is a guess, what speaks for it, and what else it could be.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
 
 from goldsmith.errors.parity import IdleRule
-from goldsmith.model_parity.weight_guesses import guess_places, weight_lines
-from goldsmith.process.sides import LINEAR, TABLE, Described, IdleLine, LoadAsk, Loaded, Side
+from goldsmith.model_parity.both_sides import BothSides
+from goldsmith.model_parity.guess_score import NOT_COUNTED, ModuleScores, Score
+from goldsmith.model_parity.result import LIKELY, PROVEN, UNSURE, WeightGuessReport
+from goldsmith.model_parity.unit_pairs import CALLS, NAMES, ORDER, SHAPES, UnitPair
+from goldsmith.model_parity.weight_guesses import WeightGuess, guess_places, missing_line
+from goldsmith.model_parity.weight_units import names_to_place
+from goldsmith.model_parity.weight_words import listed_sizes
+from goldsmith.process.sides import LINEAR, TABLE, Described, IdleLine, LoadAsk, Loaded
+from goldsmith.weights.placement import size_words
 from goldsmith.weights.rules import fill, match
 
 AGREEING = 1e-5
 """Relative distance of outputs in float64 up to which an arrangement of weights is taken for the right one."""
-_LISTED = 6
+_SCORED = 5
+"""Arrangements whose modules are counted."""
+_OTHERS = 3
 
 
 class CannotCarry(Exception):
-    """Weights that have no place; the message names both sides', `lines` are what an adapter could say."""
+    """Weights that have no place; the message names both sides'."""
 
     def __init__(self, loaded: Loaded, described: tuple[Described, Described]) -> None:
         self.loaded = loaded
-        self.resized = [name for name, shape in loaded.unplaced.items() if loaded.free.get(name, shape) != shape]
-        self.strangers = not any(
-            sorted(one) == sorted(two) for one in described[0].weights.values() for two in described[1].weights.values()
-        )
-        helpless = self.resized or self.strangers
-        self.lines = [] if helpless else weight_lines(loaded.unplaced, loaded.free)
-        super().__init__(self._sentence())
-
-    def _sentence(self) -> str:
-        unplaced = _listed(self.loaded.unplaced)
-        free = _listed(self.loaded.free) or "none"
-        reasons = "".join(f". {reason}" for reason in self.loaded.reasons)
-        advice = ""
-        if self.resized:
-            name = self.resized[0]
-            sizes = " and ".join(_size(shapes[name]) for shapes in (self.loaded.unplaced, self.loaded.free))
-            advice = f". {name} is of two sizes, {sizes}: build both with the same sizes"
-        elif self.strangers:
-            advice = (
-                ". No two weights have the same shape: build both with the same sizes, or keep each its own weights"
-            )
-            advice += " (weights=False, --own-weights)"
-        return (
-            f"these weights of the reference have no place in the candidate: {unplaced}; left over in the candidate: "
-            f"{free}{reasons}{advice}"
-        )
+        super().__init__(unplaced_words(loaded.unplaced, loaded.free, loaded.reasons, described))
 
 
 class CannotConvertWeights(Exception):
     """The function that was to convert the weights fails, or returns others than are needed."""
 
 
-def carry_weights(
-    reference: Side,
-    candidate: Side,
-    described: tuple[Described, Described],
-    *,
-    keep: bool,
-    distance: Callable[[], float],
-) -> Loaded:
-    """Load the weights. Where the candidate then returns something else, by `distance`, try other arrangements: rows of
-    fused matrices in another order, matrices the other way round."""
-    mine, theirs = described
-    weights = reference.weights()
+@dataclass(frozen=True)
+class Carried:
+    """The weights that are in the candidate now. `missing` are the reference's that have no place, with shapes;
+    `guess` says by which guess the others were placed, if by any, and `lines` are what an adapter would say."""
+
+    loaded: Loaded
+    missing: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    guess: WeightGuessReport | None = None
+    lines: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Arrangement:
+    """Weights as they were put in once: what was asked for, what came of it, how far the outputs were off then."""
+
+    ask: LoadAsk
+    loaded: Loaded
+    far: float
+    guess: WeightGuess | None = None
+    missing: tuple[str, ...] = ()
+    by_names: bool = False
+    confirmed: bool = False
+    """Whether names say the same as shapes do."""
+    score: Score = NOT_COUNTED
+
+    def is_same(self, other: _Arrangement) -> bool:
+        return set(self.loaded.placed) == set(other.loaded.placed) and self.far == other.far
+
+    @property
+    def rank(self) -> tuple[int, bool, bool, int, float]:
+        """Return what decides between two: the more modules are right the better, then what names say."""
+        return self.score.right, not self.missing, self.by_names, self.score.in_place, -self.far
+
+
+def carry_weights(both: BothSides, *, keep: bool) -> Carried:
+    """Load the weights. Where the candidate then returns something else, try other arrangements: rows of fused matrices
+    in another order, matrices the other way round, and guesses by names and by the order of calls."""
+    mine, theirs = both.described
+    weights = both.reference.weights()
     plain = LoadAsk(facts=mine.facts, keep=keep)
-    turned = LoadAsk(facts=mine.facts, keep=keep, turned=_turned(mine, theirs))
-    first = candidate.load(weights, plain)
+    first = both.candidate.load(weights, plain)
     if first.refusal:
         raise CannotConvertWeights(first.refusal)
-    require_used(first.idle, described[0].modules, described[1].modules)
-    if first.opaque or not keep or (not first.unplaced and distance() <= AGREEING):
-        return first
+    require_used(first.idle, mine.modules, theirs.modules)
+    if first.opaque or not keep:
+        return Carried(first)
+    far = float("inf") if first.unplaced else both.distance()
+    if far <= AGREEING:
+        return Carried(first)
+    tried = [] if first.unplaced else [_Arrangement(plain, first, far)]
     others = [LoadAsk(facts=mine.facts, layout=layout) for layout in first.layouts]
-    others += [turned] if turned.turned else []
-    usable = [] if first.unplaced else [(distance(), plain, first)]
+    turned = _turned(mine, theirs)
+    others += [LoadAsk(facts=mine.facts, turned=turned)] if turned else []
     for ask in others:
-        loaded = candidate.load(weights, ask)
+        loaded = both.candidate.load(weights, ask)
         if loaded.unplaced:
             continue
-        far = distance()
+        far = both.distance()
         if far <= AGREEING:
-            return loaded
-        usable.append((far, ask, loaded))
-    nearest = min(usable, key=lambda item: item[0], default=None)
-    doubtful = first if nearest is None else _torn(nearest[2], described)
-    if doubtful is not None:
-        proven = _try_guess(candidate, weights, doubtful, plain, distance)
-        if proven is None:
-            raise CannotCarry(doubtful, described)
-        return proven
-    assert nearest is not None
-    return candidate.load(weights, nearest[1])
+            return Carried(loaded)
+        tried.append(_Arrangement(ask, loaded, far))
+    if not first.unplaced and not first.assumed:  # by names and rules alone
+        nearest = min(tried, key=lambda item: item.far)
+        return Carried(both.candidate.load(weights, nearest.ask))
+    if _resized(first.unplaced, first.free):  # no guess is worth trying
+        raise CannotCarry(first, both.described)
+    return _guess(both, weights, first, tried)
+
+
+def _guess(both: BothSides, weights: Any, first: Loaded, tried: list[_Arrangement]) -> Carried:
+    """Try guesses; take the one under which the two agree, else the one under which most modules do."""
+    scores = ModuleScores(both)
+    facts = both.described[0].facts
+    for number, guess in enumerate(guess_places(*both.described, scores.call_orders())):
+        found = _try(both, weights, guess, LoadAsk(facts=facts, guessed=guess.rules, missing=guess.missing))
+        if found is None:
+            continue
+        same = next((place for place, item in enumerate(tried) if item.is_same(found)), None)
+        if same is not None:
+            if number == 0:
+                tried[same] = replace(tried[same], guess=guess, by_names=True, confirmed=True)
+            continue
+        if found.far <= AGREEING and not found.missing:
+            return Carried(found.loaded, guess=_proven(guess, found.loaded))
+        tried.append(replace(found, by_names=number == 0))
+    if not tried:
+        raise CannotCarry(first, both.described)
+    by_names = [number for number, item in enumerate(tried) if item.by_names]
+    near = sorted(range(len(tried)), key=lambda number: (bool(tried[number].missing), tried[number].far))[:_SCORED]
+    scored = []
+    for item in (tried[number] for number in dict.fromkeys([*by_names, *near])):
+        loaded = both.candidate.load(weights, item.ask)
+        scored.append(replace(item, score=scores.score(loaded)))
+    scored.sort(key=lambda item: item.rank, reverse=True)
+    best, *rest = scored
+    missing = {name: both.described[0].weights[name] for name in best.missing}
+    loaded = both.candidate.load(weights, best.ask)
+    loaded = msgspec.structs.replace(loaded, reasons=best.loaded.reasons)
+    if not loaded.assumed or (best.confirmed and not _rivals(best, rest)):
+        return Carried(loaded, missing, lines=tuple(missing_line(name) for name in missing))
+    return Carried(loaded, missing, _unproven(best, rest), best.guess.lines if best.guess else ())
+
+
+def _rivals(best: _Arrangement, rest: list[_Arrangement]) -> list[_Arrangement]:
+    """Return the arrangements by which as many modules agree."""
+    return [item for item in rest if item.score.right >= best.score.right and not item.missing]
+
+
+def _try(both: BothSides, weights: Any, guess: WeightGuess, ask: LoadAsk) -> _Arrangement | None:
+    """Put weights in as guessed; what does not fit then is left out. None if nothing has a place."""
+    loaded = both.candidate.load(weights, ask)
+    reasons = loaded.reasons
+    if loaded.unplaced:
+        ask = msgspec.structs.replace(ask, missing=(*ask.missing, *loaded.unplaced))
+        loaded = both.candidate.load(weights, ask)
+    if loaded.unplaced or not loaded.placed:
+        return None
+    placed = {name for mine, _ in loaded.placed for name in mine} | set(loaded.excused)
+    missing = tuple(name for name in names_to_place(both.described[0]) if name not in placed)
+    loaded = msgspec.structs.replace(loaded, reasons=reasons)
+    return _Arrangement(ask, loaded, both.distance(), guess, missing)
+
+
+# --- what is said of a guess ----------------------------------------------------------------------------------------
+
+
+def _proven(guess: WeightGuess, loaded: Loaded) -> WeightGuessReport:
+    pairs = guess.other_names(loaded.assumed)
+    return WeightGuessReport(sure=PROVEN, by=_reasons(pairs), pairs=_words(pairs))
+
+
+def _unproven(best: _Arrangement, rest: list[_Arrangement]) -> WeightGuessReport:
+    pairs = best.guess.other_names(best.loaded.assumed) if best.guess else []
+    weak = best.guess is None or any(pair.why not in (NAMES, SHAPES) for pair in pairs)
+    rivals = _rivals(best, rest)
+    others = [_difference(item, best) for item in rest if not item.missing or best.missing]
+    return WeightGuessReport(
+        sure=UNSURE if rivals or (weak and not rest) else LIKELY,
+        by=_reasons(pairs) or (SHAPES, ORDER),
+        pairs=_words(pairs),
+        right=best.score.right,
+        of=best.score.of,
+        others=tuple(dict.fromkeys(text for text in others if text))[:_OTHERS],
+    )
+
+
+def _reasons(pairs: Iterable[UnitPair]) -> tuple[str, ...]:
+    return tuple(why for why, _ in Counter(pair.why for pair in pairs).most_common())
+
+
+def _words(pairs: Iterable[UnitPair]) -> tuple[str, ...]:
+    """List what was taken for what, first what the least speaks for."""
+    doubtful = sorted(pairs, key=lambda pair: (ORDER, CALLS, SHAPES, NAMES).index(pair.why))
+    return tuple(dict.fromkeys(pair.words for pair in doubtful))
+
+
+def _difference(item: _Arrangement, best: _Arrangement) -> str:
+    """Say what another arrangement has in other places, and how many modules agree by it."""
+    words = "in the order in which they are registered"
+    if item.guess is not None:
+        words = item.guess.differs_from(best.guess or WeightGuess(()))
+    return f"{words} ({item.score.right} of {item.score.of} modules agree)" if words else ""
+
+
+# --- what has no place ----------------------------------------------------------------------------------------------
+
+
+def _resized(unplaced: Mapping[str, tuple[int, ...]], free: Mapping[str, tuple[int, ...]]) -> list[str]:
+    return [name for name, shape in unplaced.items() if sorted(free.get(name, shape)) != sorted(shape)]
+
+
+def _strangers(described: tuple[Described, Described]) -> bool:
+    sizes = [{tuple(sorted(shape)) for shape in item.weights.values()} for item in described]
+    return not sizes[0] & sizes[1]
+
+
+def unplaced_words(
+    unplaced: Mapping[str, tuple[int, ...]],
+    free: Mapping[str, tuple[int, ...]],
+    reasons: Iterable[str],
+    described: tuple[Described, Described],
+) -> str:
+    """Say which weights have no place, what is left in the candidate, and what may help."""
+    advice = ""
+    resized = _resized(unplaced, free)
+    if resized:
+        sizes = " and ".join(size_words(shapes[resized[0]]) for shapes in (unplaced, free))
+        advice = f". {resized[0]} is of two sizes, {sizes}: build both with the same sizes"
+    elif _strangers(described):
+        advice = ". No two weights have the same shape: build both with the same sizes, or keep each its own weights"
+        advice += " (weights=False, --own-weights)"
+    told = "".join(f". {reason}" for reason in reasons)
+    return (
+        f"these weights of the reference have no place in the candidate: {listed_sizes(unplaced)}; left over in the "
+        f"candidate: {listed_sizes(free) or 'none'}{told}{advice}"
+    )
 
 
 def require_used(idle: Iterable[IdleLine], mine: Iterable[str], theirs: Collection[str]) -> None:
@@ -103,39 +249,6 @@ def require_used(idle: Iterable[IdleLine], mine: Iterable[str], theirs: Collecti
         stars = (match(item.gold, name) for name in names) if item.gold and item.theirs else ()
         if not any(found is not None and fill(item.theirs, found) in theirs for found in stars):
             raise IdleRule(item.line, item.why)
-
-
-def _torn(loaded: Loaded, described: tuple[Described, Described]) -> Loaded | None:
-    """Return weights as unplaced that were matched by shape and order alone, where that puts weights of one module of
-    the reference into several of the candidate: shapes are not enough to go by then. None where that is not so."""
-    single = [(mine[0], theirs[0]) for mine, theirs in loaded.placed if len(mine) == len(theirs) == 1]
-    matched = {one: two for one, two in single if one != two}
-    modules: dict[str, set[str]] = {}
-    for one, two in matched.items():
-        modules.setdefault(one.rpartition(".")[0], set()).add(two.rpartition(".")[0])
-    if loaded.renamed or all(len(others) == 1 for others in modules.values()):
-        return None
-    unplaced, free = (
-        {name: side.weights[name] for name in names}
-        for side, names in zip(
-            described,
-            (matched.keys(), [name for name in described[1].weights if name in set(matched.values())]),
-            strict=True,
-        )
-    )
-    return msgspec.structs.replace(loaded, unplaced=unplaced, free=free, placed=())
-
-
-def _try_guess(
-    candidate: Side, weights: Any, first: Loaded, plain: LoadAsk, distance: Callable[[], float]
-) -> Loaded | None:
-    """Place what is left as it is guessed; only that the two then agree shows that the guess is right."""
-    guesses = guess_places(first.unplaced, first.free)
-    if len(guesses) < len(first.unplaced):
-        return None
-    guessed = tuple((item.mine, item.theirs, item.turned) for item in guesses)
-    loaded = candidate.load(weights, msgspec.structs.replace(plain, guessed=guessed))
-    return loaded if not loaded.unplaced and distance() <= AGREEING else None
 
 
 def _turned(mine: Described, theirs: Described) -> tuple[str, ...]:
@@ -148,13 +261,3 @@ def _turned(mine: Described, theirs: Described) -> tuple[str, ...]:
     if linear >= others:
         return tuple(name for name in matrices if theirs.kinds.get(name) != LINEAR)
     return tuple(name for name in matrices if theirs.kinds.get(name) == LINEAR)
-
-
-def _listed(shapes: dict[str, tuple[int, ...]]) -> str:
-    names = [f"{name} ({_size(shape)})" for name, shape in shapes.items()]
-    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-    return ", ".join(names[:_LISTED]) + more
-
-
-def _size(shape: tuple[int, ...]) -> str:
-    return "×".join(map(str, shape)) or "scalar"

@@ -32,6 +32,7 @@ from goldsmith.model_parity.modules import JudgedModules, ModuleJudge
 from goldsmith.model_parity.noise import FINEST, Limits, Measured
 from goldsmith.model_parity.output_pairs import CannotPairOutputs
 from goldsmith.model_parity.result import CarriedWeights, ParityReport
+from goldsmith.model_parity.weight_words import agrees_without, guess_notes
 from goldsmith.model_parity.words import arrangement
 from goldsmith.process.sides import FLOAT64, GRADIENTS, INPUT_GRADIENTS, OUTPUT, Loaded, RunAsk, Side
 
@@ -77,6 +78,7 @@ class _Judging:
     evidence: Evidence | None
     carried: CarriedWeights = field(default_factory=CarriedWeights)
     loaded: Loaded = field(default_factory=Loaded)
+    lines: tuple[str, ...] = ()
     judged: JudgedModules | None = None
 
     def report(self) -> ParityReport:
@@ -103,22 +105,24 @@ class _Judging:
             return
         self.on_step("carrying weights over")
         try:
-            self.loaded = carry_weights(
-                self.both.reference,
-                self.both.candidate,
-                self.both.described,
-                keep=self.both.ask.weights,
-                distance=self.both.distance,
-            )
+            found = carry_weights(self.both, keep=self.both.ask.weights)
         except CannotConvertWeights as problem:
             raise CannotSay("weights", str(problem)) from None
         except CannotCarry as problem:
             self.carried = CarriedWeights(unplaced=problem.loaded.unplaced, free=problem.loaded.free)
-            raise CannotSay("weights", str(problem), lines=problem.lines) from None
+            raise CannotSay("weights", str(problem)) from None
+        self.loaded, self.lines = found.loaded, found.lines
         if self.loaded.unplaced:  # weights stay as they are, and only some of them correspond
             self.both.notes.append("gradients are not compared: names and shapes do not say which weights correspond")
         free = {name: theirs.weights[name] for name in self.loaded.extra if name in theirs.weights}
-        self.carried = CarriedWeights(placed=self.loaded.placed, unplaced=self.loaded.unplaced, free=free)
+        self.carried = CarriedWeights(
+            placed=self.loaded.placed,
+            unplaced={**self.loaded.unplaced, **found.missing},
+            free=free,
+            guess=found.guess,
+        )
+        if self.both.ask.weights:
+            self.both.notes += guess_notes(self.carried, self.loaded.reasons)
         self.both.notes += self.loaded.notes
         self._first_runs()
 
@@ -371,6 +375,8 @@ class _Judging:
     def _report(self, cases: list[CaseVerdict]) -> ParityReport:
         judged = self.judged or JudgedModules()
         outcome = gravest(case.outcome for case in cases)
+        if outcome == AGREES and self.both.ask.weights and self.carried.unplaced:
+            raise CannotSay("weights", agrees_without(self.carried), lines=self.lines)
         first = next(iter(judged.sources), None) if outcome != AGREES else None
         worst = next((case for case in cases if case.outcome == outcome), None)
         return ParityReport(
@@ -387,7 +393,7 @@ class _Judging:
             modules=judged.modules,
             weights=self.carried,
             condition=arrangement(self.loaded) if outcome == AGREES else "",
-            adapter_lines=judged.lines,
+            adapter_lines=tuple(dict.fromkeys((*self.lines, *judged.lines))),
             notes=tuple(dict.fromkeys(self.both.notes)),
         )
 

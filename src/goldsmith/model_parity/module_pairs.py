@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from goldsmith.check.module_names import Pairs, module_names
 from goldsmith.check.module_traces import Call, farthest
 from goldsmith.model_parity.aligned_calls import align_outputs, correspond
-from goldsmith.model_parity.weight_guesses import starred
-from goldsmith.weights.rules import fill, match
+from goldsmith.weights.rule_lines import line_of
+from goldsmith.weights.rules import fill, match, rule_of
 
 
 def pair_modules(
@@ -112,8 +112,18 @@ def adapter_lines(unpaired: Sequence[str], free: Mapping[str, str], kinds: Mappi
         same = [other for other, kind in free.items() if kind == kinds[name]]
         near = [other for other in same if _numbers(other) == _numbers(name)] or same
         if near:
-            found[f'rename("{starred(name)}", "{starred(near[0])}")'] = None
+            mine, theirs = _in_all_layers(name, near[0])
+            found[line_of(rule_of([mine], [theirs]))] = None
     return list(found)
+
+
+def _in_all_layers(mine: str, theirs: str) -> tuple[str, str]:
+    """Return patterns that fit the same names in all layers, if both are numbered alike, else the names."""
+    numbers = [[part for part in name.split(".") if part.isdecimal()] for name in (mine, theirs)]
+    if numbers[0] != numbers[1]:
+        return mine, theirs
+    one, two = (".".join("*" if part.isdecimal() else part for part in name.split(".")) for name in (mine, theirs))
+    return one, two
 
 
 def _numbers(name: str) -> list[str]:

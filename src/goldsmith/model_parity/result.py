@@ -51,6 +51,29 @@ class ModuleParity(msgspec.Struct, frozen=True, kw_only=True):
         return f"{name} ({self.their_kind or self.kind})" if name else (self.their_kind or self.kind)
 
 
+Sureness = Literal["proven", "likely", "unsure"]
+PROVEN: Sureness = "proven"
+LIKELY: Sureness = "likely"
+UNSURE: Sureness = "unsure"
+
+
+class WeightGuessReport(msgspec.Struct, frozen=True, kw_only=True):
+    """A guess by which weights were placed."""
+
+    sure: Sureness
+    """`proven` if the two models agree by it, else `likely`, or `unsure` if as much speaks for another."""
+    by: tuple[str, ...] = ()
+    """What speaks for it: `names`, `shapes`, `order of calls`, `order`; what speaks for most weights first."""
+    pairs: tuple[str, ...] = ()
+    """What was taken for what, in words."""
+    right: int = 0
+    """Modules that agree by it, given the reference's inputs; 0 if they were not counted."""
+    of: int = 0
+    """All modules that were judged for it."""
+    others: tuple[str, ...] = ()
+    """What else it could be, in words."""
+
+
 class CarriedWeights(msgspec.Struct, frozen=True, kw_only=True):
     """Where the reference's weights went."""
 
@@ -60,6 +83,8 @@ class CarriedWeights(msgspec.Struct, frozen=True, kw_only=True):
     """Weights of the reference's that have no place in the candidate, with their shapes."""
     free: dict[str, tuple[int, ...]] = {}
     """Weights of the candidate's that nothing was put into, with their shapes."""
+    guess: WeightGuessReport | None = None
+    """By which guess they were placed; null where names, rules or a conversion say where they go."""
 
 
 class ParityReport(msgspec.Struct, frozen=True, kw_only=True):

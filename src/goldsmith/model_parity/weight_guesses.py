@@ -1,81 +1,169 @@
-"""Guess where weights go that could not be placed: module by module, as an adapter could say it."""
+"""Guess where the reference's weights go, as an adapter could say it: several guesses, the likeliest first."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
 
-Shape = tuple[int, ...]
+from goldsmith.model_parity.unit_pairs import (
+    CALLS,
+    NAMES,
+    ORDER,
+    TURNED,
+    UnitPair,
+    exchanged,
+    pair_units,
+    turned_squares,
+)
+from goldsmith.model_parity.weight_units import WEIGHT, names_to_place, units_of
+from goldsmith.process.sides import Described, GuessedRule
+from goldsmith.weights.rule_lines import line_of, no_counterpart_line
+from goldsmith.weights.rules import rule_of
+
+MOST_GUESSES = 8
+_EXCHANGES = 4
+_SHOWN = 4
 
 
 @dataclass(frozen=True)
-class Guess:
-    """A weight of the reference's, and where it may belong; `turned` if it is stored the other way round there."""
+class WeightGuess:
+    """Where weights may go: units that correspond, and weights of the reference's that are left without a place."""
 
-    mine: str
-    theirs: str
-    turned: bool = False
+    pairs: tuple[UnitPair, ...]
+    missing: tuple[str, ...] = ()
+    tied: tuple[tuple[str, str], ...] = ()
+    """Weights of the reference's whose place is another name of a weight that is tied in the candidate."""
+
+    @property
+    def rules(self) -> tuple[GuessedRule, ...]:
+        """Return the guess as rules."""
+        found = [rule for pair in self.pairs for rule in _rules(pair)]
+        return (*found, *(GuessedRule(gold=(one,), theirs=(two,)) for one, two in self.tied))
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """Return the lines of an adapter that say the same; weights that have the same name need none."""
+        return (*rule_lines(self.rules), *(missing_line(name) for name in self.missing))
+
+    def other_names(self, assumed: Collection[str]) -> list[UnitPair]:
+        """Return the pairs that place any of these weights under another name, or the other way round."""
+        return [pair for pair in self.pairs if pair.members[0] & set(assumed) and list(_new(_rules(pair)))]
+
+    def differs_from(self, other: WeightGuess) -> str:
+        """Say in which pairs a guess is not the other."""
+        known = {pair.words for pair in other.pairs}
+        words = list(dict.fromkeys(pair.words for pair in self.pairs if pair.words not in known))
+        return ", ".join(words[:_SHOWN]) + (f" and {len(words) - _SHOWN} more" if len(words) > _SHOWN else "")
 
 
-def guess_places(unplaced: Mapping[str, Shape], free: Mapping[str, Shape]) -> list[Guess]:
-    """Guess from modules: those of one layer that hold weights of the same shapes correspond, in the order of both."""
-    mine, theirs = _by_module(unplaced), _by_module(free)
-    found: list[Guess] = []
-    for name, shapes in mine.items():
-        for other in sorted(theirs, key=lambda item: _numbers(item) != _numbers(name)):
-            pairs = list(_pair(name, shapes, other, theirs[other]))
-            if len(pairs) == len(shapes) == len(theirs[other]):
-                found += pairs
-                del theirs[other]
-                break
+def rule_lines(rules: Sequence[GuessedRule]) -> list[str]:
+    return list(dict.fromkeys(line_of(rule_of(*_arguments(rule))) for rule in _new(rules)))
+
+
+def _new(rules: Iterable[GuessedRule]) -> Iterator[GuessedRule]:
+    """Yield the rules without which weights would have other places, or none."""
+    return (rule for rule in rules if rule.gold != rule.theirs or rule.transpose or rule.by_head)
+
+
+def missing_line(name: str) -> str:
+    return no_counterpart_line(gold=name, reason="the candidate has none")
+
+
+def _arguments(rule: GuessedRule) -> tuple[tuple[str, ...], tuple[str, ...], bool, bool]:
+    return rule.gold, rule.theirs, rule.transpose, rule.by_head
+
+
+def guess_places(
+    mine: Described, theirs: Described, calls: tuple[Sequence[str], Sequence[str]] = ((), ())
+) -> list[WeightGuess]:
+    """Return guesses, no two alike; `calls` are the modules of both in the order in which they are called."""
+    found: dict[tuple[GuessedRule, ...], WeightGuess] = {}
+    for guess in islice(_guesses(mine, theirs, calls), 3 * MOST_GUESSES):
+        if guess.pairs:
+            found.setdefault(tuple(sorted(guess.rules, key=str)), guess)
+    return list(found.values())[:MOST_GUESSES]
+
+
+def _guesses(mine: Described, theirs: Described, calls: tuple[Sequence[str], Sequence[str]]) -> Iterator[WeightGuess]:
+    wanted = names_to_place(mine)
+    free = names_to_place(theirs, mine.weights)
+    first = _pair_all(mine, wanted, theirs, free, calls, NAMES)
+    whole = [_finished(pairs, mine, wanted, theirs) for pairs in _variants(first)]
+    yield whole[0]
+    for by in (CALLS, ORDER):
+        yield _finished(_pair_all(mine, wanted, theirs, free, calls, by), mine, wanted, theirs)
+    yield from whole[1:]
+
+
+def _variants(pairs: list[UnitPair]) -> Iterator[list[UnitPair]]:
+    """Yield the pairs, then with fused weights head by head, square ones turned, and two of them exchanged."""
+    yield pairs
+    by_head = [replace(pair, by_head=pair.is_fused and _holds_qkv(pair)) for pair in pairs]
+    if by_head != pairs:
+        yield by_head
+    turned = turned_squares(pairs)
+    if turned is not None:
+        yield turned
+    yield from islice(exchanged(pairs), _EXCHANGES)
+
+
+def _holds_qkv(pair: UnitPair) -> bool:
+    return max(len(pair.mine), len(pair.theirs)) == 3
+
+
+def _pair_all(
+    mine: Described,
+    wanted: Sequence[str],
+    theirs: Described,
+    free: Sequence[str],
+    calls: tuple[Sequence[str], Sequence[str]],
+    by: str,
+) -> list[UnitPair]:
+    """Pair all layers at once, then what is left weight by weight."""
+    found: list[UnitPair] = []
+    left, there = list(wanted), list(free)
+    for starred in (True, False):
+        units = (
+            units_of(mine, left, calls[0], starred=starred),
+            units_of(theirs, there, calls[1], starred=starred),
+        )
+        found += pair_units(*units, by)
+        used = [set().union(*(pair.members[side] for pair in found)) for side in (0, 1)]
+        left, there = ([name for name in names if name not in used[side]] for side, names in ((0, left), (1, there)))
     return found
 
 
-def weight_lines(unplaced: Mapping[str, Shape], free: Mapping[str, Shape]) -> list[str]:
-    """Return lines of an adapter that would place weights as they are guessed; numbers become stars, so that one line
-    serves all layers."""
-    guesses = {item.mine: item for item in guess_places(unplaced, free)}
-    lines: dict[str, None] = {}
-    for name in unplaced:
-        guess = guesses.get(name)
-        if guess is None:
-            lines[f'no_counterpart(gold="{starred(name)}", reason="the candidate has none")'] = None
-        else:
-            more = ", transpose=True" if guess.turned else ""
-            lines[f'rename("{starred(name)}", "{starred(guess.theirs)}"{more})'] = None
-    return list(lines)
+def _finished(pairs: list[UnitPair], mine: Described, wanted: Sequence[str], theirs: Described) -> WeightGuess:
+    """Return a guess with what it leaves without a place; a weight that is tied in the candidate has two names."""
+    placed = {name for pair in pairs for name in _placed(pair)}
+    missing = [name for name in wanted if name not in placed]
+    tied = []
+    for names in theirs.facts.tied:
+        for alias in names[1:]:
+            same = [name for name in missing if mine.weights[name] == theirs.weights[alias]]
+            if len(same) == 1:
+                tied.append((same[0], alias))
+                missing.remove(same[0])
+    return WeightGuess(tuple(pairs), tuple(missing), tuple(tied))
 
 
-def starred(name: str) -> str:
-    """Return a pattern that fits the same name in all layers."""
-    return ".".join("*" if part.isdecimal() else part for part in name.split("."))
-
-
-def _by_module(shapes: Mapping[str, Shape]) -> dict[str, dict[str, Shape]]:
-    found: dict[str, dict[str, Shape]] = {}
-    for name, shape in shapes.items():
-        module, _, leaf = name.rpartition(".")
-        found.setdefault(module, {})[leaf] = shape
+def _placed(pair: UnitPair) -> set[str]:
+    """Return the reference's weights that a pair places: those of both units."""
+    roles = set.intersection(*(set(unit.names) for unit in (*pair.mine, *pair.theirs)))
+    found: set[str] = set()
+    for unit in pair.mine:
+        names = {role: name for role, name in unit.names.items() if role in roles}
+        found |= replace(unit, names=names).members
     return found
 
 
-def _pair(mine: str, shapes: Mapping[str, Shape], theirs: str, others: Mapping[str, Shape]) -> Iterator[Guess]:
-    """Pair the weights of two modules: of the same name, else the first of the same shape."""
-    left = dict(others)
-    for leaf, shape in shapes.items():
-        for turned in (False, True) if len(shape) == 2 else (False,):
-            wanted = shape[::-1] if turned else shape
-            same = [other for other, its in left.items() if its == wanted]
-            if same:
-                chosen = leaf if leaf in same else same[0]
-                del left[chosen]
-                yield Guess(_joined(mine, leaf), _joined(theirs, chosen), turned)
-                break
-
-
-def _joined(module: str, leaf: str) -> str:
-    return f"{module}.{leaf}" if module else leaf
-
-
-def _numbers(name: str) -> list[str]:
-    return [part for part in name.split(".") if part.isdecimal()]
+def _rules(pair: UnitPair) -> Iterator[GuessedRule]:
+    for role in pair.mine[0].names:
+        if all(role in unit.names for unit in (*pair.mine, *pair.theirs)):
+            yield GuessedRule(
+                gold=tuple(unit.names[role] for unit in pair.mine),
+                theirs=tuple(unit.names[role] for unit in pair.theirs),
+                transpose=pair.fit == TURNED and role == WEIGHT,
+                by_head=pair.by_head,
+            )

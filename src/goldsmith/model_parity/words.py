@@ -9,6 +9,7 @@ from goldsmith.model_parity.result import (
     INFERRED,
     INSIDE,
     MERGED,
+    PROVEN,
     SOURCE,
     UNKNOWN,
     UNPAIRED,
@@ -16,7 +17,6 @@ from goldsmith.model_parity.result import (
     ModuleParity,
     ParityReport,
 )
-from goldsmith.model_parity.weight_guesses import starred
 from goldsmith.process.sides import Loaded
 from goldsmith.weights.rules import ALTERNATING, BY_PIXEL
 
@@ -36,7 +36,8 @@ def headline(report: ParityReport) -> str:
     if report.outcome == DIFFERS:
         wrong = [case.name for case in report.cases if case.outcome == DIFFERS]
         where = ", ".join(wrong[:3]) + (f" and {len(wrong) - 3} more" if len(wrong) > 3 else "")
-        return f"differs from {report.reference} in {where}{_where_it_begins(report)}"
+        guess = ", with weights placed by a guess" if is_guessed(report) else ""
+        return f"differs from {report.reference} in {where}{_where_it_begins(report)}{guess}"
     return f"could not be compared with {report.reference} in all: {report.reason}"
 
 
@@ -44,10 +45,15 @@ def arrangement(loaded: Loaded) -> str:
     """Say how weights must be stored for the two to agree; empty if they are stored as usual."""
     if not loaded.arranged:
         return ""
-    names = list(dict.fromkeys(map(starred, loaded.arranged)))
+    names = list(dict.fromkeys(map(_in_all_layers, loaded.arranged)))
     verb = "is stored" if len(loaded.arranged) == 1 else "are stored"
     how = {"": "the other way round", ALTERNATING: "head by head", BY_PIXEL: "pixel by pixel"}
     return f"{_some(names)} {verb} {how.get(loaded.layout, f'as the layout {loaded.layout!r} says')}"
+
+
+def _in_all_layers(name: str) -> str:
+    """Return a pattern that fits the same name in all layers."""
+    return ".".join("*" if part.isdecimal() else part for part in name.split("."))
 
 
 def _where_it_begins(report: ParityReport) -> str:
@@ -57,6 +63,11 @@ def _where_it_begins(report: ParityReport) -> str:
         return f"; the difference begins inside {first_wrong(report).rstrip(',')}"
     is_first = "is inferred to be the first" if report.first_how == INFERRED else "is the first"
     return f"; {first_wrong(report)} {is_first} to go wrong"
+
+
+def is_guessed(report: ParityReport) -> bool:
+    """Say whether weights were placed by a guess that nothing proves."""
+    return report.weights.guess is not None and report.weights.guess.sure != PROVEN
 
 
 def _cases(report: ParityReport) -> str:

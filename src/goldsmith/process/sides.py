@@ -33,14 +33,25 @@ class Described(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
 
 
+class GuessedRule(msgspec.Struct, frozen=True, kw_only=True):
+    """A rule for weights that is tried: names with stars, as in an adapter. Where one matrix holds several, `by_head`
+    says that these alternate head by head."""
+
+    gold: tuple[str, ...]
+    theirs: tuple[str, ...]
+    transpose: bool = False
+    by_head: bool = False
+
+
 class LoadAsk(msgspec.Struct, frozen=True, kw_only=True):
     """A request to load the reference's weights. `turned` are matrices of the candidate's that are stored the other way
-    round; `guessed` are weights of the reference's, the places to try for them, and whether those are the other way
-    round. Unless `keep`, only the names are matched, and the weights stay as they are."""
+    round; `guessed` are rules that are tried before the adapter's, `missing` weights of the reference's that are left
+    out. Unless `keep`, only the names are matched, and the weights stay as they are."""
 
     facts: WeightFacts = WeightFacts()
     layout: str = ""
-    guessed: tuple[tuple[str, str, bool], ...] = ()
+    guessed: tuple[GuessedRule, ...] = ()
+    missing: tuple[str, ...] = ()
     turned: tuple[str, ...] = ()
     keep: bool = True
 
@@ -55,15 +66,17 @@ class IdleLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Loaded(msgspec.Struct, frozen=True, kw_only=True):
-    """Which weights correspond, the reference's first. `unplaced` have no place, `free` are the candidate's that are
-    left, `reasons` come from rules; `layouts` are other arrangements of rows that could be tried; `renamed` are pairs
-    of patterns from the adapter, which may name modules, too. `rows` are weights of the reference's whose rows are in
-    another order in the candidate: for each row there, which of the reference's it is. `arranged` are weights of the
-    candidate's that are taken to be stored otherwise than usual, and nothing but the result says so: in the `layout`,
-    or the other way round. `idle` are lines of the adapter's that place nothing. `refusal` says why weights could not
-    be converted; where the conversion is `opaque`, it is not known which weights correspond."""
+    """Which weights correspond, the reference's first; `assumed` were placed by a guess, `excused` need none.
+    `unplaced` have none, `free` are the candidate's that are left, `reasons` come from rules; `layouts` are other
+    arrangements of rows that could be tried; `renamed` are pairs of patterns from the adapter, which may name modules,
+    too. `rows` are weights of the reference's whose rows are in another order in the candidate: for each row there,
+    which of the reference's it is. `arranged` are weights of the candidate's that are taken to be stored otherwise than
+    usual, and nothing but the result says so: in the `layout`, or the other way round. `idle` are lines of the
+    adapter's that place nothing. `refusal` says why weights could not be converted; where the conversion is `opaque`,
+    it is not known which weights correspond."""
 
     placed: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = ()
+    assumed: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     extra: tuple[str, ...] = ()
     excused: tuple[str, ...] = ()

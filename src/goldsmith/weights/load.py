@@ -56,6 +56,8 @@ class LoadedModule:
         self._copies: list[Placed] = []
         self.idle: tuple[Rule, ...] = ()
         """Rules of the adapter's that placed nothing."""
+        self.shared: tuple[str, ...] = ()
+        """Weights of gold's that are the same numbers as others, and one weight with them here."""
         try:
             self._settle()
         except CannotPlace as problem:
@@ -135,7 +137,8 @@ class LoadedModule:
         }
         shapes = _shapes(parameters)
         aliases = self._aliases(parameters)
-        shared = shared_places(wanted, aliases, self._adapter.rules)
+        needed = (name for name in wanted if not self._adapter.excuses(name))
+        shared = shared_places(needed, aliases, self._adapter.rules)
         for name in shared:
             del wanted[name]
         found = plan(wanted, shapes, self._adapter, self._layout, self._settings, turned=self._turned)
@@ -148,6 +151,7 @@ class LoadedModule:
         self._copies = plan_copies(twice, extra, self._adapter, self._layout, self._settings, self._turned)
         copied = {name for item in self._copies for name in item.theirs}
         self._transplant = dataclasses.replace(found, extra=tuple(name for name in found.extra if name not in copied))
+        self.shared = tuple(shared)
         self.idle = self._idle(found.idle, parameters, aliases, (*repeated, *shared))
         self.notes = self._transplant.notes()
         self._require_equal(shared, aliases, found)

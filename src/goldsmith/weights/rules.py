@@ -68,7 +68,8 @@ class Rule:
 
 @dataclass
 class Adapter:
-    """The rules of one adapter file. `layouts` are alternatives that are tried when nothing else agrees."""
+    """The rules of one adapter file. `layouts` are alternatives that are tried when nothing else agrees. `rules_first`
+    says that rules are for these two models, and come before equal names."""
 
     rules: list[Rule] = field(default_factory=list)
     layouts: dict[str, list[Rule]] = field(default_factory=lambda: {name: [] for name in BUILT_IN})
@@ -76,6 +77,7 @@ class Adapter:
     without_theirs: dict[str, str] = field(default_factory=dict)
     parts: dict[str, Callable[..., Any]] = field(default_factory=dict)
     calls: dict[str, Callable[..., Any]] = field(default_factory=dict)
+    rules_first: bool = False
 
     def excuses(self, gold_name: str) -> bool:
         """Return whether the adapter says that this weight of gold's has no counterpart."""
@@ -116,6 +118,23 @@ def adapter_from(declare: Callable[[], object]) -> Adapter:
     _current, _layout = Adapter(), None
     declare()
     return _current
+
+
+def rule_of(gold: Sequence[str], theirs: Sequence[str], transpose: bool = False, by_head: bool = False) -> Rule:
+    """Return the rule that a line of an adapter would declare: a renaming, or matrices that are split or fused, where
+    those that hold several parts may have them head by head."""
+
+    def declare() -> None:
+        if len(gold) == len(theirs) == 1:
+            rename(gold[0], theirs[0], transpose=transpose)
+        else:
+            order = ORDERS[1] if by_head else BLOCKS
+            mine, other = (order, BLOCKS) if len(gold) == 1 else (BLOCKS, order)
+            heads = "num_heads" if by_head else 1
+            rows(list(gold), list(theirs), gold_order=mine, theirs_order=other, heads=heads, transpose=transpose)
+
+    (found,) = adapter_from(declare).rules
+    return found
 
 
 # --- functions for adapter files; they are public as `goldsmith.adapter` ------------------------------------------

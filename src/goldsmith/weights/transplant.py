@@ -161,6 +161,8 @@ def plan(
                     reasons[mine[0]] = item
 
     apply(adapter.layouts.get(layout, ()))
+    if adapter.rules_first:
+        apply(adapter.rules)
     for name in [name for name, shape in rest.items() if free.get(name) in (shape, UNBUILT)]:
         place(Placed((name,), (name,)))
     apply(adapter.rules)

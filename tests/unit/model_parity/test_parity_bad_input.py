@@ -57,8 +57,14 @@ def test_a_candidate_with_fewer_weights_is_told_so_and_an_adapter_settles_it() -
             return self.b(torch.tanh(self.a(x)))
 
     found = goldsmith.parity(Layer(), Bare(), x)
-    assert "outer.bias (3)" in reason(found)
-    assert 'no_counterpart(gold="outer.bias"' in str(found)
+    assert found.outcome == "differs"
+    assert found.first_divergence == "outer"
+    assert "the candidate has no place for the reference's outer.bias (3)" in found.report.notes
+    assert 'no_counterpart(gold="outer.bias", reason="the candidate has none")' in found.report.adapter_lines
+    empty = Layer()
+    nn.init.zeros_(empty.outer.bias)
+    same = goldsmith.parity(empty, Bare(), x)
+    assert "what was compared agrees, but the candidate has no place for the reference's outer.bias (3)" in reason(same)
 
     def rules() -> None:
         rename("inner.*", "a.*")

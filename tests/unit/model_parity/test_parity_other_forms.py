@@ -72,9 +72,11 @@ def test_weights_in_another_order_are_placed_if_the_two_then_agree() -> None:
     assert any("placed by a guess, and the two agree so" in note for note in found.report.notes)
 
 
-def test_if_they_do_not_agree_nothing_is_said_and_the_lines_that_are_proposed_name_the_mistake(tmp_path: Path) -> None:
+def test_if_they_do_not_agree_the_guess_is_told_and_the_lines_that_are_proposed_say_the_same(tmp_path: Path) -> None:
     unsure = goldsmith.parity(Block(OLD), Block(NEW, factor=1.1), x)
-    assert unsure.outcome == "could-not-run"
+    assert unsure.outcome == "differs"
+    assert unsure.first_divergence == "Block"
+    assert "with weights placed by a guess" in str(unsure).splitlines()[0]
     adapter = tmp_path / "adapter.py"
     adapter.write_text("\n".join(["from goldsmith.adapter import rename", *unsure.report.adapter_lines]))
     found = goldsmith.parity(Block(OLD), Block(NEW, factor=1.1), x, adapter=adapter)
@@ -175,7 +177,7 @@ class Residual(nn.Module):  # type: ignore[misc, name-defined]
         return after(x + self.factor * inner(before(x)))
 
 
-@pytest.mark.parametrize(("factor", "outcome"), [(2.0, "agrees"), (3.0, "could-not-run")])
+@pytest.mark.parametrize(("factor", "outcome"), [(2.0, "agrees"), (3.0, "differs")])
 def test_shapes_that_would_tear_a_module_apart_are_not_gone_by(factor: float, outcome: str) -> None:
     mine, theirs = Residual("before1", "after2", "inner3"), Residual("mix3", "norm1", "norm2", factor=factor)
     found = goldsmith.parity(mine, theirs, torch.randn(2, 3))

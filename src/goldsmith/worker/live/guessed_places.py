@@ -8,15 +8,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from goldsmith.process.sides import IdleLine, LoadAsk
 from goldsmith.weights.matching import Shape
 from goldsmith.weights.rule_lines import line_of, no_counterpart_line, why_idle
-from goldsmith.weights.rules import Adapter, Matrix, Rule, match
-
-_LISTED = 4
+from goldsmith.weights.rules import Adapter, Rule, match, rule_of
 
 
 def with_guesses(adapter: Adapter, ask: LoadAsk) -> Adapter:
-    """Return an adapter with the guesses as rules."""
-    guessed = [Rule((Matrix(mine),), (Matrix(theirs),), turned) for mine, theirs, turned in ask.guessed]
-    return dataclasses.replace(adapter, rules=[*guessed, *adapter.rules])
+    """Return an adapter with the guesses as rules after its own, and what has no place excused."""
+    guessed = [rule_of(rule.gold, rule.theirs, rule.transpose, rule.by_head) for rule in ask.guessed]
+    excused = adapter.without_gold | dict.fromkeys(ask.missing, "it has no place")
+    return dataclasses.replace(adapter, rules=[*adapter.rules, *guessed], without_gold=excused, rules_first=True)
 
 
 def idle_lines(
@@ -49,10 +48,5 @@ def load_notes(notes: Sequence[str], ask: LoadAsk) -> tuple[str, ...]:
     """Say what was assumed; a guess is no rule of an adapter."""
     if not ask.keep:
         return ()
-    found = [note.replace("gold", "the reference") for note in notes]
-    if not ask.guessed:
-        return tuple(found)
-    listed = ", ".join(f"{theirs} for {mine}" for mine, theirs, _ in ask.guessed[:_LISTED])
-    more = f" and {len(ask.guessed) - _LISTED} more" if len(ask.guessed) > _LISTED else ""
-    own = [note for note in found if not note.startswith("weights placed by the adapter")]
-    return (*own, f"weights placed by a guess, and the two agree so: {listed}{more}")
+    found = (note.replace("gold", "the reference") for note in notes)
+    return tuple(note for note in found if not (ask.guessed and note.startswith("weights placed by the adapter")))

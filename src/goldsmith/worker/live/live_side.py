@@ -32,6 +32,7 @@ from goldsmith.weights.converted import CannotConvert, Convert, ConvertedModule
 from goldsmith.weights.load import LoadedModule, weight_facts
 from goldsmith.weights.models import is_module
 from goldsmith.weights.object_weights import slots_beside
+from goldsmith.weights.placement import BY_RULE, BY_SHAPE, Placed
 from goldsmith.weights.rules import Adapter
 from goldsmith.weights.transplant import CannotPlace
 from goldsmith.worker.live.arrangements import arranged_weights
@@ -144,7 +145,8 @@ class LiveSide:
             )
         except CannotPlace as problem:
             idle = idle_lines(self._adapter, problem.idle, _shapes(weights), _shapes(before))
-            return Loaded(unplaced=problem.unplaced, free=problem.free, reasons=tuple(problem.reasons), idle=idle)
+            reasons = tuple(reason.replace("gold", "the reference") for reason in problem.reasons)
+            return Loaded(unplaced=problem.unplaced, free=problem.free, reasons=reasons, idle=idle)
         if loaded.unplaced is not None:  # perhaps it builds the rest in its first call
             self.run(RunAsk())
         if loaded.unplaced is not None:
@@ -157,16 +159,20 @@ class LiveSide:
         placed = tuple((item.gold, item.theirs) for item in loaded.placed)
         return Loaded(
             placed=placed,
+            assumed=tuple(name for item in loaded.placed if self._is_assumed(item) for name in item.gold),
             idle=idle_lines(self._adapter, loaded.idle, _shapes(weights), _shapes(before), placed),
             notes=load_notes(loaded.notes, ask),
             extra=loaded.extra,
-            excused=tuple(name for name in weights if self._adapter.excuses(name)),
+            excused=(*(name for name in weights if self._adapter.excuses(name)), *loaded.shared),
             layouts=tuple(self._adapter.layouts_of(weights)),
             renamed=_renamed(self._adapter),
             rows=row_orders(loaded.placed, weights),
             layout=ask.layout,
             arranged=tuple(arranged_weights(loaded.placed, weights, ask, self._adapter)),
         )
+
+    def _is_assumed(self, item: Placed) -> bool:
+        return item.how == BY_SHAPE or (item.how == BY_RULE and item.rule not in self._adapter.rules)
 
     def _load_converted(self, weights: Mapping[str, Any], ask: LoadAsk, convert: Convert) -> Loaded:
         assert self._working is not None

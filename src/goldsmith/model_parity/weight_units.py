@@ -1,0 +1,154 @@
+"""The weights of a model as units: those of one module, of all layers at once where these are alike."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from goldsmith.process.sides import OTHER, Described
+from goldsmith.weights.rules import INDEX
+
+Shape = tuple[int, ...]
+Indices = frozenset[tuple[str, ...]]
+WEIGHT, BIAS = "weight", "bias"
+_STATISTICS = ("running_mean", "running_var")
+_WEIGHTS = {"weight", "gain", "scale", "gamma", "g", "w", "kernel", "embedding"}
+_BIASES = {"bias", "beta", "shift", "b"}
+NORMAL, STACKED, INDEXED = "normal", "stacked", "indexed"
+
+
+@dataclass(frozen=True)
+class Unit:
+    """Weights that go together: a matrix and its bias. `names` and `shapes` are by `weight`, `bias` or another role;
+    names have stars where layers are alike, and `indices` is what these stand for. `calls` is its place in the order in
+    which modules are called, `order` that in which they are made. `form` says whether it is seen as it is, as a tensor
+    for several along its first axis, or as several that another side may have in one."""
+
+    path: str
+    names: Mapping[str, str]
+    shapes: Mapping[str, Shape]
+    indices: Indices
+    kind: str
+    calls: float
+    order: float
+    form: str = NORMAL
+
+    @property
+    def members(self) -> set[str]:
+        """Return the names of all its weights."""
+        return {fill_stars(name, stars) for name in self.names.values() for stars in self._stars()}
+
+    def _stars(self) -> Iterator[tuple[str, ...]]:
+        if self.form == NORMAL:
+            yield from self.indices
+        else:
+            yield from {stars[:-1] if self.form == STACKED else stars for stars in self.indices}
+
+
+def fill_stars(pattern: str, stars: Sequence[str]) -> str:
+    """Return a name with values in the place of its stars, the last one in the place of an index."""
+    rest = list(stars)
+    last = rest.pop() if INDEX in pattern.split(".") else ""
+    return ".".join(last if part == INDEX else rest.pop(0) if part == "*" else part for part in pattern.split("."))
+
+
+def names_to_place(described: Described, other: Iterable[str] = ()) -> list[str]:
+    """Return the weights that need a place: each once, without buffers that are computed. Of several names that a tied
+    one has, the one that the `other` side has, too, counts."""
+    known = set(other)
+    left_out = {name for name in described.facts.buffers if not name.endswith(_STATISTICS)}
+    for names in described.facts.tied:
+        chosen = next((name for name in names if name in known), names[0])
+        left_out |= set(names) - {chosen}
+    return [name for name in described.weights if name not in left_out]
+
+
+def units_of(described: Described, names: Iterable[str], calls: Sequence[str], *, starred: bool = True) -> list[Unit]:
+    """Return the units of a model; `calls` are its modules in the order in which they are called."""
+    modules: dict[str, dict[str, str]] = {}
+    wanted = list(names)
+    for name in wanted:
+        module, _, leaf = name.rpartition(".")
+        modules.setdefault(module, {})[leaf] = name
+    single: dict[str, dict[str, str]] = {}
+    for module, leaves in modules.items():
+        for leaf, name in leaves.items():
+            stem, role = _stem(leaf, leaves, module)
+            single.setdefault(".".join(part for part in (module, stem) if part), {})[role] = name
+    alike = _alike(described.weights, wanted) if starred else set()
+    place = {module: number / max(len(calls), 1) for number, module in reversed(list(enumerate(calls)))}
+    order = {name: number / max(len(wanted), 1) for number, name in enumerate(wanted)}
+    found: dict[str, Unit] = {}
+    for path, roles in single.items():
+        pattern, stars = _starred(path, alike)
+        first = next(iter(roles.values()))
+        module = first.rpartition(".")[0]
+        unit = Unit(
+            path=pattern,
+            names={role: _starred(name, alike)[0] for role, name in roles.items()},
+            shapes={role: described.weights[name] for role, name in roles.items()},
+            indices=frozenset([stars]),
+            kind=described.kinds.get(first, OTHER),
+            calls=place.get(module, order[first]),
+            order=order[first],
+        )
+        known = found.get(pattern)
+        found[pattern] = unit if known is None else replace(known, indices=known.indices | unit.indices)
+    return list(found.values())
+
+
+def forms_of(unit: Unit) -> Iterator[Unit]:
+    """Yield a unit as it is, as one tensor for several along its first axis, and as several with an index."""
+    yield unit
+    if unit.form != NORMAL:
+        return
+    sizes = {shape[:1] for shape in unit.shapes.values()}
+    if len(sizes) == 1 and all(len(shape) >= 2 for shape in unit.shapes.values()):
+        numbers = [str(number) for number in range(sizes.pop()[0])]
+        indices = frozenset((*stars, number) for stars in unit.indices for number in numbers)
+        inner = {role: shape[1:] for role, shape in unit.shapes.items()}
+        yield replace(unit, shapes=inner, indices=indices, form=STACKED)
+    for position in range(unit.path.split(".").count("*")):
+        names = {role: _with_index(name, position) for role, name in unit.names.items()}
+        moved = frozenset((*stars[:position], *stars[position + 1 :], stars[position]) for stars in unit.indices)
+        yield replace(unit, names=names, indices=moved, form=INDEXED)
+
+
+def _with_index(name: str, position: int) -> str:
+    stars = [number for number, part in enumerate(name.split(".")) if part == "*"]
+    return ".".join(INDEX if number == stars[position] else part for number, part in enumerate(name.split(".")))
+
+
+def _stem(leaf: str, leaves: Iterable[str], module: str) -> tuple[str, str]:
+    """Return which weight of a module a name belongs to, and what it is of that: `in_proj` and `bias`."""
+    if leaf in _STATISTICS:
+        return "", leaf
+    for words, role in ((_WEIGHTS, WEIGHT), (_BIASES, BIAS)):
+        if leaf in words and module and sum(other in words for other in leaves) == 1:
+            return "", role
+    found = re.fullmatch(r"(.+)_(weight|bias)", leaf)
+    return (found[1], found[2]) if found else (leaf, WEIGHT)
+
+
+def _alike(shapes: Mapping[str, Shape], names: Iterable[str]) -> set[str]:
+    """Return the modules whose parts are numbered and hold weights of the same names and shapes, as layers do."""
+    parts: dict[str, dict[str, dict[str, Shape]]] = {}
+    for name in names:
+        components = name.split(".")
+        for at, component in enumerate(components):
+            if component.isdecimal():
+                inside = parts.setdefault(".".join(components[:at]), {}).setdefault(component, {})
+                inside[".".join(components[at + 1 :])] = shapes[name]
+    return {
+        module
+        for module, numbered in parts.items()
+        if all(item == next(iter(numbered.values())) for item in numbered.values())
+    }
+
+
+def _starred(name: str, alike: set[str]) -> tuple[str, tuple[str, ...]]:
+    components = name.split(".")
+    stars = [at for at, part in enumerate(components) if part.isdecimal() and ".".join(components[:at]) in alike]
+    pattern = ".".join("*" if at in stars else part for at, part in enumerate(components))
+    return pattern, tuple(components[at] for at in stars)
