@@ -63,6 +63,16 @@ class Parity:
         require_place(Path(path))
         write_parity_page(Path(path), self.report, self._evidence)
 
+    def write_adapter(self, path: str | Path) -> bool:
+        """Write the rules that the report proposes as an adapter file; return False if it proposes none."""
+        from goldsmith.weights.rule_lines import adapter_text
+
+        text = adapter_text(self.report.adapter_lines)
+        if text:
+            with Path(path).open("x") as file:
+                file.write(text)
+        return bool(text)
+
     def __str__(self) -> str:
         from goldsmith.render.parity import parity_text
 

@@ -194,8 +194,38 @@ def test_a_function_of_a_file_converts_the_weights_and_an_idle_rule_is_refused(t
     write(tmp_path, adapter='from goldsmith.adapter import rename\nrename("layers.*", "post.*")\n')
     idle = run(tmp_path, *common, "--adapter", "adapter.py")
     assert idle.code == 2, idle.out
+    there = run(tmp_path, *common, "--write-adapter", "adapter.py")
+    assert (there.code, "a file that does not exist yet" in " ".join(there.err.split())) == (2, True)
     said = " ".join(idle.err.split())
     assert 'rename("layers.*", "post.*") in the adapter places nothing: the reference has no weight layers.*' in said
+
+
+@pytest.mark.torch
+def test_the_rules_that_are_proposed_are_written_to_a_file_and_accepted(tmp_path: Path) -> None:
+    text = """
+        import torch
+        from torch import nn
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                for name in sorted({names!r}):
+                    self.add_module(name, nn.Linear(3, 3))
+
+            def forward(self, x):
+                first, second = (getattr(self, name) for name in {names!r})
+                return second(torch.{act}(first(x)))
+    """
+    write(tmp_path, old=text.format(names=["a", "b"], act="tanh"), new=text.format(names=["z", "y"], act="sin"))
+    common = ("old.py:Net", "new.py:Net", "--input", "torch.randn(4, 3)")
+    guessed = run(tmp_path, *common, "--write-adapter", "rules.py")
+    assert guessed.code == 1, guessed.out + guessed.err
+    assert "with weights placed by a guess" in " ".join(guessed.out.split())
+    assert "wrote rules.py: 4 rules" in guessed.err
+    said = run(tmp_path, *common, "--adapter", "rules.py", "--write-adapter", "more.py")
+    assert said.code == 1, said.out + said.err
+    assert "by a guess" not in said.out
+    assert "more.py was not written: nothing needs a rule" in said.err
 
 
 def test_a_setup_file_says_how_both_are_built_and_what_they_are_called_with(tmp_path: Path) -> None:

@@ -24,6 +24,9 @@ _DTYPES = ("float64", "float32", "bfloat16", "float16")
 @option("--input", "inputs", metavar="EXPR", multiple=True, help="What both are called with; several, one by one.")
 @option("--output", "outputs", metavar="REF=TARGET", multiple=True, help="Which output is which: '0=logits'.")
 @option("--adapter", metavar="FILE", type=PATH, help="Rules that say where the weights go.")
+@option(
+    "--write-adapter", "proposed", metavar="FILE", type=PATH, help="Write the rules that the report proposes to a file."
+)
 @option("--convert", metavar="FILE.py:NAME", help="A function that makes TARGET's state dict of REF's.")
 @flag("--own-weights", help="Leave both with the weights that they are built with.")
 @flag("--no-gradients", help="Compare outputs only.")
@@ -46,6 +49,7 @@ def parity(
     inputs: tuple[str, ...],
     outputs: tuple[str, ...],
     adapter: Path | None,
+    proposed: Path | None,
     convert: str | None,
     own_weights: bool,
     no_gradients: bool,
@@ -87,6 +91,8 @@ def parity(
         if convert and own_weights:
             raise BadUsage("goldsmith parity", "--convert makes weights that --own-weights leaves out; say one of them")
         _check_numbers(steps, threads, seed, dtype)
+        if proposed is not None and (proposed.exists() or not proposed.absolute().parent.is_dir()):
+            raise BadOption("--write-adapter", proposed, "a file that does not exist yet, in a folder that does")
         if page is not None:
             from goldsmith.html_report.write import require_place, write_parity_page
 
@@ -140,6 +146,8 @@ def parity(
             found = judge_in_processes(mine, theirs, ask, progress.step, progress.tick, evidence)
         if page is not None and evidence is not None:
             write_parity_page(page, found, evidence)
+        if proposed is not None:
+            _write_adapter(proposed, found.adapter_lines)
         if json:
             report.print([found], ok=found.exit_code == 0)
         else:
@@ -147,6 +155,19 @@ def parity(
 
             show_parity(open_console(no_color=no_color), found)
     raise Exit(found.exit_code)
+
+
+def _write_adapter(path: Path, lines: Sequence[str]) -> None:
+    """Write the lines that were proposed, if there are any, and say so."""
+    from click import echo
+
+    from goldsmith.foundation.atomic_files import write_durably
+    from goldsmith.weights.rule_lines import adapter_text
+
+    if lines:
+        write_durably(path, adapter_text(lines).encode())
+    rules = f"{len(lines)} rule{'s' if len(lines) != 1 else ''}"
+    echo(f"wrote {path}: {rules}" if lines else f"{path} was not written: nothing needs a rule", err=True)
 
 
 def _check_options(

@@ -13,6 +13,7 @@ from goldsmith.html_report.view import Case, Lane, Node, Point, Report, Role
 from goldsmith.model_parity import words
 from goldsmith.model_parity.result import ParityReport
 from goldsmith.model_parity.result import Role as ParityRole
+from goldsmith.weights.rule_lines import adapter_text
 
 _BAND = "the noise of the reference, measured for each"
 
@@ -55,7 +56,7 @@ def parity_report(report: ParityReport, evidence: Evidence) -> Report:
         facts=tuple(facts),
         differences=(),
         cases=within_budget(cases),
-        adapter_lines=report.adapter_lines,
+        adapter_lines=tuple(adapter_text(report.adapter_lines).splitlines()) if words.adapter_advice(report) else (),
         notes=report.notes,
         next_step=words.next_step(report) or "",
         gold=words.REFERENCE,

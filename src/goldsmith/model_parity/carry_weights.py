@@ -18,7 +18,7 @@ from goldsmith.model_parity.both_sides import BothSides
 from goldsmith.model_parity.guess_score import NOT_COUNTED, ModuleScores, Score
 from goldsmith.model_parity.result import LIKELY, PROVEN, UNSURE, WeightGuessReport
 from goldsmith.model_parity.unit_pairs import CALLS, NAMES, ORDER, SHAPES, UnitPair
-from goldsmith.model_parity.weight_guesses import WeightGuess, guess_places, missing_line
+from goldsmith.model_parity.weight_guesses import WeightGuess, guess_places, missing_lines
 from goldsmith.model_parity.weight_units import names_to_place
 from goldsmith.model_parity.weight_words import listed_sizes
 from goldsmith.process.sides import LINEAR, TABLE, Described, IdleLine, LoadAsk, Loaded
@@ -117,24 +117,27 @@ def _guess(both: BothSides, weights: Any, first: Loaded, tried: list[_Arrangemen
     """Try guesses; take the one under which the two agree, else the one under which most modules do."""
     scores = ModuleScores(both)
     facts = both.described[0].facts
-    for number, guess in enumerate(guess_places(*both.described, scores.call_orders())):
+    guesses = guess_places(*both.described, scores.call_orders())
+    for number, guess in enumerate(guesses):
+        by_names = guess.places == guesses[0].places
         found = _try(both, weights, guess, LoadAsk(facts=facts, guessed=guess.rules, missing=guess.missing))
         if found is None:
             continue
         same = next((place for place, item in enumerate(tried) if item.is_same(found)), None)
         if same is not None:
-            if number == 0:
-                tried[same] = replace(tried[same], guess=guess, by_names=True, confirmed=True)
+            if tried[same].guess is None:
+                tried[same] = replace(tried[same], guess=guess, by_names=by_names, confirmed=number == 0)
             continue
         if found.far <= AGREEING and not found.missing:
-            return Carried(found.loaded, guess=_proven(guess, found.loaded))
-        tried.append(replace(found, by_names=number == 0))
+            placed = [name for mine, _ in found.loaded.placed for name in mine]
+            return Carried(found.loaded, guess=_proven(guess, found.loaded), lines=tuple(guess.lines(placed)))
+        tried.append(replace(found, by_names=by_names))
     if not tried:
         raise CannotCarry(first, both.described)
-    by_names = [number for number, item in enumerate(tried) if item.by_names]
+    named = [number for number, item in enumerate(tried) if item.by_names]
     near = sorted(range(len(tried)), key=lambda number: (bool(tried[number].missing), tried[number].far))[:_SCORED]
     scored = []
-    for item in (tried[number] for number in dict.fromkeys([*by_names, *near])):
+    for item in (tried[number] for number in dict.fromkeys([*named, *near])):
         loaded = both.candidate.load(weights, item.ask)
         scored.append(replace(item, score=scores.score(loaded)))
     scored.sort(key=lambda item: item.rank, reverse=True)
@@ -142,9 +145,12 @@ def _guess(both: BothSides, weights: Any, first: Loaded, tried: list[_Arrangemen
     missing = {name: both.described[0].weights[name] for name in best.missing}
     loaded = both.candidate.load(weights, best.ask)
     loaded = msgspec.structs.replace(loaded, reasons=best.loaded.reasons)
+    excuses = missing_lines(missing, names_to_place(both.described[0]))
     if not loaded.assumed or (best.confirmed and not _rivals(best, rest)):
-        return Carried(loaded, missing, lines=tuple(missing_line(name) for name in missing))
-    return Carried(loaded, missing, _unproven(best, rest), best.guess.lines if best.guess else ())
+        return Carried(loaded, missing, lines=tuple(excuses))
+    placed = [name for mine, _ in loaded.placed for name in mine]
+    lines = best.guess.lines(placed) if best.guess else []
+    return Carried(loaded, missing, _unproven(best, rest), (*lines, *excuses))
 
 
 def _rivals(best: _Arrangement, rest: list[_Arrangement]) -> list[_Arrangement]:

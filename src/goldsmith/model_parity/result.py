@@ -118,7 +118,7 @@ class ParityReport(msgspec.Struct, frozen=True, kw_only=True):
     condition: str = ""
     """How weights must be stored for the two to agree, where they agree only so: is that how they are stored?"""
     adapter_lines: tuple[str, ...] = ()
-    """Lines of an adapter that would pair what has no partner."""
+    """Lines of an adapter that say where weights were put by a guess, and what may correspond."""
     failure: Failure | None = None
     """How a side failed to run; null where both ran."""
     notes: tuple[str, ...] = ()

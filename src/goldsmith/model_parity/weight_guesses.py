@@ -19,7 +19,7 @@ from goldsmith.model_parity.unit_pairs import (
 from goldsmith.model_parity.weight_units import WEIGHT, names_to_place, units_of
 from goldsmith.process.sides import Described, GuessedRule
 from goldsmith.weights.rule_lines import line_of, no_counterpart_line
-from goldsmith.weights.rules import rule_of
+from goldsmith.weights.rules import INDEX, match, rule_of
 
 MOST_GUESSES = 8
 _EXCHANGES = 4
@@ -42,9 +42,14 @@ class WeightGuess:
         return (*found, *(GuessedRule(gold=(one,), theirs=(two,)) for one, two in self.tied))
 
     @property
-    def lines(self) -> tuple[str, ...]:
-        """Return the lines of an adapter that say the same; weights that have the same name need none."""
-        return (*rule_lines(self.rules), *(missing_line(name) for name in self.missing))
+    def places(self) -> set[tuple[tuple[str, ...], tuple[str, ...]]]:
+        """Return which weights are which, whatever the order of their rows and columns."""
+        return {(rule.gold, rule.theirs) for rule in self.rules}
+
+    def lines(self, placed: Collection[str]) -> list[str]:
+        """Return the lines of an adapter that place these weights so; those that have the same name need none."""
+        rules = (rule for rule in _new(self.rules) if any(_is_one(rule, name) for name in placed))
+        return list(dict.fromkeys(line_of(rule_of(*_arguments(rule))) for rule in rules))
 
     def other_names(self, assumed: Collection[str]) -> list[UnitPair]:
         """Return the pairs that place any of these weights under another name, or the other way round."""
@@ -57,17 +62,23 @@ class WeightGuess:
         return ", ".join(words[:_SHOWN]) + (f" and {len(words) - _SHOWN} more" if len(words) > _SHOWN else "")
 
 
-def rule_lines(rules: Sequence[GuessedRule]) -> list[str]:
-    return list(dict.fromkeys(line_of(rule_of(*_arguments(rule))) for rule in _new(rules)))
-
-
 def _new(rules: Iterable[GuessedRule]) -> Iterator[GuessedRule]:
     """Yield the rules without which weights would have other places, or none."""
     return (rule for rule in rules if rule.gold != rule.theirs or rule.transpose or rule.by_head)
 
 
-def missing_line(name: str) -> str:
-    return no_counterpart_line(gold=name, reason="the candidate has none")
+def missing_lines(missing: Collection[str], wanted: Collection[str]) -> list[str]:
+    """Return the lines of an adapter that say that weights have no counterpart: one for all layers that lack it."""
+    found: dict[str, None] = {}
+    for name in missing:
+        pattern = ".".join("*" if part.isdecimal() else part for part in name.split("."))
+        all_of_them = all(item in missing for item in wanted if match(pattern, item) is not None)
+        found[no_counterpart_line(gold=pattern if all_of_them else name, reason="the candidate has none")] = None
+    return list(found)
+
+
+def _is_one(rule: GuessedRule, name: str) -> bool:
+    return any(match(pattern.replace(INDEX, "*"), name) is not None for pattern in rule.gold)
 
 
 def _arguments(rule: GuessedRule) -> tuple[tuple[str, ...], tuple[str, ...], bool, bool]:

@@ -126,10 +126,15 @@ def next_step(report: ParityReport) -> str:
     """Say what to do now."""
     if report.outcome == AGREES:
         return ""
-    if report.kind == "weights" and report.adapter_lines:
-        return "say where they go in an adapter (adapter=, --adapter), with lines such as these"
-    if report.adapter_lines and report.outcome == DIFFERS and not report.first_name:
-        return "pair the modules in an adapter (adapter=, --adapter), with lines such as these"
     if report.first_name:
         return f"look at {report.first_name}, and run it again"
-    return ""
+    return "pair the modules in an adapter, and run it again" if report.adapter_lines else ""
+
+
+def adapter_advice(report: ParityReport) -> str:
+    """Say what the lines of an adapter that a report proposes are for; empty where there are none to show."""
+    if not report.adapter_lines or report.outcome == AGREES:
+        return ""
+    if report.kind == "weights" or report.weights.unplaced or is_guessed(report):
+        return "Where weights go, as an adapter says it (adapter=, --adapter); correct what is wrong in it"
+    return "" if report.first_name else "Modules that may correspond, as an adapter says it (adapter=, --adapter)"

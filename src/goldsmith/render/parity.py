@@ -12,6 +12,7 @@ from goldsmith.check.verdicts import AGREES, CaseVerdict
 from goldsmith.model_parity import words
 from goldsmith.model_parity.result import ParityReport
 from goldsmith.render.verdict import COLOURS, print_line, print_table
+from goldsmith.weights.rule_lines import adapter_text
 
 _MOST = 2
 _FRAMES = 4
@@ -75,11 +76,13 @@ def _explain(console: Console, case: CaseVerdict) -> None:
 
 
 def _next(console: Console, report: ParityReport) -> None:
+    advice = words.adapter_advice(report)
+    if advice:
+        print_line(console)
+        print_line(console, Text(f"{advice}:"))
+        for line in adapter_text(report.adapter_lines).splitlines():
+            print_line(console, Text("  "), line)
     step = words.next_step(report)
-    if not step:
-        return
-    lines = report.adapter_lines if "such as these" in step else ()
-    print_line(console)
-    print_line(console, Text(f"Next, {step}{':' if lines else ''}", "bold"))
-    for line in lines[:8]:
-        print_line(console, Text("  "), line)
+    if step:
+        print_line(console)
+        print_line(console, Text(f"Next, {step}", "bold"))

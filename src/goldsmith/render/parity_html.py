@@ -9,6 +9,7 @@ from goldsmith.check import verdict_words
 from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, DIFFERS
 from goldsmith.model_parity import words
 from goldsmith.model_parity.result import ParityReport
+from goldsmith.weights.rule_lines import adapter_text
 
 _MARKS = {AGREES: "✓", DIFFERS: "✗", COULD_NOT_RUN: "?"}
 _CELL = 'style="text-align:left;padding:2px 12px 2px 0"'
@@ -35,7 +36,7 @@ def parity_html(report: ParityReport) -> str:
         parts.append(_table(("module", "", "off where it stands", "off alone"), rows))
     parts += [f"<p>{escape(line)}.</p>" for line in words.module_summary(report)[:1]]
     if report.adapter_lines and report.outcome != AGREES:
-        parts.append(f"<pre>{escape(chr(10).join(report.adapter_lines))}</pre>")
+        parts.append(f"<pre>{escape(adapter_text(report.adapter_lines))}</pre>")
     if report.notes:
         parts.append("<ul>" + "".join(f"<li>{escape(note)}</li>" for note in report.notes) + "</ul>")
     return f'<div class="goldsmith-parity">{"".join(parts)}</div>'

@@ -134,10 +134,7 @@ def plan(
     Raises `CannotPlace` if a weight has no place.
     """
     if turned:
-        other = {name: swap_last_axes(shape) if name in turned else shape for name, shape in theirs.items()}
-        whole = plan(gold, other, adapter, layout, settings, plain=plain)
-        moved = (_transposing(item) if set(item.theirs) & set(turned) else item for item in whole.placed)
-        return replace(whole, placed=tuple(moved))
+        return _plan_turned(gold, theirs, adapter, layout, settings, turned)
     rest, free = dict(gold), dict(theirs)
     placed: list[Placed] = []
     reasons: dict[str, str] = {}
@@ -180,6 +177,31 @@ def plan(
     if rest:
         raise CannotPlace(rest, free, doubts, idle)
     return Transplant(tuple(placed), tuple(free), tuple(idle))
+
+
+def _plan_turned(
+    gold: Mapping[str, Shape],
+    theirs: Mapping[str, Shape],
+    adapter: Adapter,
+    layout: str,
+    settings: Mapping[str, Any],
+    turned: Collection[str],
+) -> Transplant:
+    """Plan with some of theirs stored the other way round. What rules say is taken as it is said."""
+    placed: list[Placed] = []
+    rest, free = dict(gold), dict(theirs)
+    for rule in adapter.rules:
+        for mine, other in _named(rule, rest, free):
+            item = _fitting(rule, mine, other, rest, free, settings)
+            if isinstance(item, Placed):
+                placed.append(item)
+                rest = {name: shape for name, shape in rest.items() if name not in mine}
+                free = {name: shape for name, shape in free.items() if name not in other}
+    swapped = {name: swap_last_axes(shape) if name in turned else shape for name, shape in free.items()}
+    whole = plan(rest, swapped, replace(adapter, rules=[]), layout, settings)
+    moved = (_transposing(item) if set(item.theirs) & set(turned) else item for item in whole.placed)
+    idle = tuple(rule for rule in adapter.rules if all(item.rule != rule for item in placed))
+    return Transplant((*placed, *moved), whole.extra, idle)
 
 
 def fits_any(rule: Rule, gold: Mapping[str, Shape], theirs: Mapping[str, Shape]) -> bool:
