@@ -13,13 +13,11 @@ from pathlib import Path
 from submission_tables import judged
 
 from corpora.known_submissions import known
-from goldsmith.course.config import RubricConfig
 from goldsmith.course.example import copy_example
 from goldsmith.course.layout import Course
-from goldsmith.gold.load import load_gold
 from goldsmith.grade.feedback import feedback_markdown
+from goldsmith.grade.grader import rubric_for
 from goldsmith.grade.grades import grade
-from goldsmith.grade.rubric import make_rubric, parts_shown
 from goldsmith.process.fork_client import fork_server
 
 PAGE = Path(__file__).parent.parent / "docs" / "six-reports.md"
@@ -39,8 +37,7 @@ def reports(course: Course) -> Iterator[tuple[str, str]]:
     with fork_server(torch=True) as warm:
         for assignment, name in CHOSEN:
             item = next(item for item in known(assignment) if item.name == name)
-            gold = load_gold(course.assignment(assignment).gold)
-            rubric = make_rubric(RubricConfig(), list(gold), (), parts_shown(gold))
+            rubric = rubric_for(course.assignment(assignment), allow_stale=False)
             verdict = judged(course, item, warm).verdict
             yield name, feedback_markdown(grade(verdict, rubric), verdict).replace("```", "'''")
 

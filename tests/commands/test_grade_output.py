@@ -61,7 +61,7 @@ def test_the_next_step_of_what_is_not_written_is_the_smallest() -> None:
     cases = [case(name, "could-not-run", **failed("stub", f"{name} is not written yet")) for name in ("whole", "norm")]
     found = grade(verdict(*cases), rubric())
     assert found.first_case == "norm"
-    assert "Continue with what is not written yet: norm is not" in feedback_markdown(found, verdict(*cases))
+    assert "Continue with `norm`, which is not written yet (in `norm`)." in feedback_markdown(found, verdict(*cases))
 
 
 def test_one_reason_for_many_cases_is_told_once() -> None:
@@ -101,7 +101,9 @@ def test_what_nobody_touched_is_not_started() -> None:
 def test_the_first_to_look_at_has_its_file_and_line_and_the_students_own_name() -> None:
     found = wrong_at("layers.0", "Norm", first_name="net.0", first_place="model.py:12")
     text = feedback_markdown(grade(found, rubric()), found)
-    assert "Look at `net.0` (`Norm`) first, in `model.py`, line 12: it is the first to go wrong" in text
+    assert (
+        "Look at `net.0` (`Norm`) first, in `model.py`, line 12: it is the only part that is known to be wrong" in text
+    )
 
 
 def test_the_first_wrong_record_is_told_before_the_farthest_off() -> None:

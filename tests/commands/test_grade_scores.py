@@ -112,7 +112,7 @@ def test_what_could_not_run_is_not_called_wrong_and_is_marked() -> None:
     broken = verdict(case("whole", "could-not-run"), *(case(item) for item in CASES[1:]))
     item = grade(broken, rubric()).items[0]
     assert (item.earned, item.outcome, item.needs_review) == (0, "could-not-run", True)
-    assert item.why == "not judged: could not run: ValueError: no"
+    assert item.why == "not judged: could not run: ValueError: no; it is judged once it runs"
 
 
 def test_what_is_not_written_yet_needs_nobody_to_look() -> None:
@@ -200,7 +200,8 @@ def test_of_two_cases_that_show_a_part_as_well_neither_may_hang(hangs: str) -> N
 def test_a_part_that_lies_behind_somebody_elses_mistake_is_not_judged() -> None:
     found = {item.name: item for item in score(wrong_at("norm1", "Norm"), rubric(parts={"Norm": 1.0, "Model": 1.0}))}
     assert (found["Norm"].outcome, found["Model"].outcome) == ("differs", "not-judged")
-    assert "norm1 goes wrong first" in found["Model"].why
+    why = "in whole Norm goes wrong, and nothing shows this part by itself; correct Norm, and it can be judged"
+    assert found["Model"].why == f"not judged: {why}"
 
 
 def test_what_cannot_be_opened_could_not_run() -> None:
@@ -362,4 +363,5 @@ def test_the_report_for_machines_has_every_submission() -> None:
 
 def test_a_point_for_a_case_that_was_not_run_waits_for_somebody() -> None:
     found = grade(verdict(case("whole")), rubric(cases={"whole": 1.0, "norm": 1.0}))
-    assert (found.score, found.review, found.items[1].why) == (1, ("norm",), "not judged: it was not run")
+    assert (found.score, found.review) == (1, ("norm",))
+    assert found.items[1].why == "not judged: it was not run; staff will look at it"

@@ -194,7 +194,8 @@ def test_reports_say_what_students_are_told_they_say() -> None:
     leaves += goldsmith.compare({"gradients": {"w": None}}, {"gradients": {"w": gold}}).leaves
     said = "\n".join(line for leaf in leaves for line in (how_far(leaf), *leaf_lines(leaf, reveal=False)))
     seen = {"computed in float16 inside", "final_norm is never called"}  # test_coarser_dtypes.py, test_attribution.py
-    assert len(told) == 12
+    seen |= {"the worst of them slightly off", "item 24 of long"}  # test_grade_feedback.py
+    assert len(told) == 14
     told = [phrase for phrase in told if phrase not in seen]
     for phrase in told:
         assert phrase in said, phrase

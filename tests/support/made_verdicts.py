@@ -90,3 +90,9 @@ def wrong_at(module: str, kind: str, relative: float = 0.25, name: str = "ada", 
 
 def rubric(**config: Any) -> Rubric:
     return make_rubric(RubricConfig(**config), CASES, PARTS, SHOWN)
+
+
+def make_rubric_of(found: Verdict) -> Rubric:
+    """A point for each case of a verdict that a real check gave."""
+    parts = [*(item.name for item in found.parts), *found.unjudged]
+    return make_rubric(RubricConfig(), [item.name for item in found.cases], parts)

@@ -215,12 +215,19 @@ _NAMED_SECTIONS = ("gradients", "input_gradients", "weights", "loss")
 """Sections of what two models are compared by, which are part of a value's name."""
 
 
+_SECTIONS = {"output": "the output", "model_state_dict": "the checkpoint"}
+
+
 def shown_path(path: str) -> str:
-    """Return a path as the author knows it, without `output.`; of several values without a name, `output.1`."""
+    """Return a path as the author knows it, without `output.`; what has no name of its own is an item of what has one:
+    `item 24 of long`."""
     section, _, rest = path.partition(".")
-    if rest.partition(".")[0].isdecimal() or section in _NAMED_SECTIONS:
-        return path
-    return rest or {"output": "the output", "model_state_dict": "the checkpoint"}.get(section, section)
+    name = path if rest.partition(".")[0].isdecimal() or section in _NAMED_SECTIONS else rest or section
+    items = ""
+    while "." in name and name.rpartition(".")[2].isdecimal():
+        name, _, number = name.rpartition(".")
+        items += f"item {number} of "
+    return items + _SECTIONS.get(name, name)
 
 
 def _distance(verdict: CaseVerdict) -> float:

@@ -149,6 +149,7 @@ def _check(assignment: Subject, submission: Submission, request: Request, opened
         first_part=first.first_part if first else source.kind if source else "",
         first_case=first.name if first else source.case if source else "",
         first_name=source.their_label if source else "",
+        first_functions=source.their_functions if source else (),
         first_place=shown_place(_place(source, provided, missing), _placed(assignment, submission)) if source else "",
         not_started=provided.is_untouched and outcome not in RIGHT,
         cases=tuple(found),
@@ -210,8 +211,9 @@ def _missing(submission: Submission, manifest: Manifest) -> tuple[str, ...]:
 
 def _place(source: ModuleVerdict, provided: Provided, missing: Sequence[str]) -> str:
     files = {**provided.files, **{name: provided.starter[name] for name in missing if name in provided.starter}}
-    own = find_definition(files, source.their_kind or source.kind, source.function)
-    return own or find_definition(files, source.kind, source.function)
+    function = None if source.methods else source.function
+    own = find_definition(files, source.their_kind or source.kind, function)
+    return own or find_definition(files, source.kind, function)
 
 
 def _unjudged(manifest: Manifest, parts: Sequence[PartVerdict]) -> list[str]:

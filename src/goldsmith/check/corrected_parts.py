@@ -271,7 +271,12 @@ class CorrectedParts:
         wrong = [part for part in self.shown.parts(case.name) if part in found.wrong & needed]
         wrong = wrong or sorted(found.wrong & needed or found.wrong)
         modules = [
-            msgspec.structs.replace(item, source=item.source and part_of(item.callable) in wrong, shared=False)
+            msgspec.structs.replace(
+                item,
+                source=item.source and part_of(item.callable) in wrong,
+                shared=False,
+                methods=self._methods(case.name, item) if item.source else (),
+            )
             for item in case.modules
         ]
         blamed = {part_of(item.callable) for item in modules if item.source}
@@ -311,9 +316,28 @@ class CorrectedParts:
         items = [item for other in (case, *verdicts.values()) for item in other.modules if item.kind == part]
         plain = ModuleVerdict(case=case.name, model="", name="", kind=part, function=function, outcome=DIFFERS)
         known = next((item for item in items if item.source or item.outcome == DIFFERS), plain)
+        methods = self._methods(case.name, known)
         return msgspec.structs.replace(
-            known, case=case.name, outcome=case.outcome, source=True, inferred=True, alone=False, shared=False
+            known,
+            case=case.name,
+            outcome=case.outcome,
+            source=True,
+            inferred=True,
+            alone=False,
+            shared=False,
+            methods=methods,
         )
+
+    def _methods(self, case: str, item: ModuleVerdict) -> tuple[str, ...]:
+        """List the methods of a class that a case runs, the likeliest first, where only the class is known to be wrong:
+        what was seen of one may follow from another. Return none if there is only one, or if one was seen to be
+        wrong by itself."""
+        if item.source and not item.inferred:
+            return ()
+        part = part_of(item.callable)
+        names = [name for name in self.shown.runs[case] if part_of(name) == part and not is_constructor(name)]
+        names.sort(key=lambda name: name != item.callable)
+        return tuple(name.partition(".")[2] for name in names) if len(names) > 1 else ()
 
 
 def _is_plain(failing: Mapping[str, Collection[str]], blamed: set[str], right: set[str]) -> bool:

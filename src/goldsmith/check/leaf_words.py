@@ -12,7 +12,7 @@ from goldsmith.comparison.results import SKETCHED, TEXTS, LeafComparison, shown_
 _DIGITS = 6
 STEP_LIMITS = (1.0, 10.0, 1000.0, math.inf)
 """Upper limits of the steps in which students are told how far an answer is off, in units of tolerance."""
-STEP_WORDS = ("right", "slightly off", "clearly off", "completely off")
+STEP_WORDS = ("right", "slightly off", "clearly off", "far off")
 
 
 def step_of(excess: float) -> int:
@@ -75,14 +75,18 @@ def leaf_lines(leaf: LeafComparison, *, reveal: bool, gold: str = "gold") -> lis
         return [f"{gold} has {leaf.gold} there"] if reveal else []
     lines = []
     if leaf.problem == "values" and leaf.elements > 1 and not _is_exact(leaf):
+        step = STEP_WORDS[step_of(leaf.excess)]
         if leaf.tolerance == SKETCHED:
-            lines.append(f"about {leaf.excess:.2g} times as far off as allowed, by a sketch of what it should be")
+            far = f"about {leaf.excess:.2g} times as far off as allowed" if reveal else step
+            lines.append(f"{far}, by a sketch of what it should be")
         elif leaf.mismatched:
-            over = f", the farthest {leaf.excess:.3g} times as far as allowed" if math.isfinite(leaf.excess) else ""
+            far = f", the farthest {leaf.excess:.3g} times as far as allowed" if math.isfinite(leaf.excess) else ""
+            far = far if reveal else f", {'' if leaf.mismatched == 1 else 'the worst of them '}{step}"
             verb = "is" if leaf.mismatched == 1 else "are"
-            lines.append(f"{leaf.mismatched} of {leaf.elements} elements {verb} out of tolerance{over}")
+            lines.append(f"{leaf.mismatched} of {leaf.elements} elements {verb} out of tolerance{far}")
         else:
-            lines.append(f"no element alone, but the whole is {leaf.excess:.3g} times as far off as allowed")
+            far = f"{leaf.excess:.3g} times as far off as allowed" if reveal else step
+            lines.append(f"no element alone, but the whole is {far}")
     if leaf.where:
         lines.append(f"where: {leaf.where}")
     if leaf.guess:

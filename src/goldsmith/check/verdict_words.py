@@ -267,6 +267,7 @@ def _source_line(case: CaseVerdict, source: ModuleVerdict, more: str, place: str
     """Describe one call that goes wrong. What is said below about the whole case is not repeated."""
     whole = gold != "gold" and not source.name  # a whole model, which each side calls by its own class
     label = source.their_label if source.theirs or whole else source.label
+    label = source.name or source.kind if source.methods else label
     kind = source.their_kind if gold != "gold" and source.their_kind else source.kind
     details = [kind] if source.name else []
     details += [f"{place.rpartition(':')[0]}, line {place.rpartition(':')[2]}"] if place else []
@@ -278,6 +279,8 @@ def _source_line(case: CaseVerdict, source: ModuleVerdict, more: str, place: str
         return f"{name}{why}"
     if source.alone:  # it has seen gold's inputs by now, and could encode them in how far off it is
         return f"{name} is wrong by itself, given {gold}'s own inputs{more}{why}"
+    if source.methods:
+        return f"{name} is wrong, in {' or '.join(source.methods)}{why}"
     if source.inferred or source.relative is None:
         is_wrong = "is wrong" if gold == "gold" else "is inferred to be wrong"
         return f"{name} {is_wrong}{'' if case.corrected else '; no error was found in what it calls'}{why}"

@@ -67,6 +67,8 @@ class ModuleVerdict(msgspec.Struct, frozen=True, kw_only=True):
     """Whether a right answer takes any work: one that is its own input speaks for nobody."""
     unused: bool = False
     """Whether the submission does not use it, so that the case agrees although it is wrong."""
+    methods: tuple[str, ...] = ()
+    """The methods of its class of which one is wrong, where only the class is known to be."""
     said: str = ""
     """What it said after it had been given gold's own inputs: for staff, never for students."""
 
@@ -82,6 +84,12 @@ class ModuleVerdict(msgspec.Struct, frozen=True, kw_only=True):
     def their_label(self) -> str:
         """Return the label in the submission's own names."""
         return msgspec.structs.replace(self, name=self.theirs, kind=self.their_kind or self.kind).label
+
+    @property
+    def their_functions(self) -> tuple[str, ...]:
+        """Return what may be wrong in the submission's own code: one method or function, or several methods."""
+        own = msgspec.structs.replace(self, kind=self.their_kind or self.kind) if self.kind != self.function else self
+        return tuple(f"{own.kind}.{name}" for name in self.methods) or (own.callable,)
 
     @property
     def callable(self) -> str:
@@ -209,8 +217,11 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """The case that shows it: of those that do, the one that runs the least."""
     first_name: str = ""
     """What goes wrong first, in the submission's own names."""
+    first_functions: tuple[str, ...] = ()
+    """The method or function in which it goes wrong, as the submission defines it: `RMSNorm.forward`; several where it
+    is one of them."""
     first_place: str = ""
-    """Where that is defined, as file and line."""
+    """Where that is defined, as file and line; of several methods, where their class is."""
     not_started: bool = False
     """Whether what is left to students still is as it was given to them."""
     cases: tuple[CaseVerdict, ...] = ()

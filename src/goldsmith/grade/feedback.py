@@ -6,9 +6,11 @@ has printed, named or raised can become markup.
 
 from __future__ import annotations
 
+import msgspec
+
 from goldsmith.check import verdict_words as words
 from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, ERROR, Verdict
-from goldsmith.grade.grades import Grade
+from goldsmith.grade.grades import Grade, PartResult
 from goldsmith.grade.next_step import as_markdown, next_step
 from goldsmith.grade.redaction import Redaction, code, escaped, redact
 from goldsmith.grade.rubric import CASE
@@ -21,11 +23,11 @@ OUTCOMES: dict[str, str] = {**{str(key): word for key, word in words.OUTCOMES.it
 def feedback_markdown(grade: Grade, verdict: Verdict, veil: Redaction | None = None, *, verbose: bool = False) -> str:
     """Render the whole file. The grade was made from `verdict`. With `verbose`, describe every case and part as
     well."""
-    shown = redact(verdict, veil or Redaction())
+    shown = msgspec.structs.replace(redact(verdict, veil or Redaction()), first_case=grade.first_case)
     lines = [f"## {escaped(grade.assignment)}: {number(grade.score)} of {number(grade.points)} points", ""]
     details = [] if grade.missing and not grade.first_elsewhere else what_to_look_at(shown)
     lines += [f"**Next step.** {as_markdown(next_step(grade))}", *(["", *details] if details else [])]
-    for text in (*_points(grade), *_remarks(grade)):
+    for text in (*_points(grade), *_not_judged(grade), *_remarks(grade)):
         lines += ["", text]
     if verbose and verdict.cases:
         lines += ["", *_table(grade), "", *everything(shown)]
@@ -36,7 +38,7 @@ def _points(grade: Grade) -> list[str]:
     """List what earned its points and what did not, one line for each group."""
     full = [item for item in grade.items if item.points and item.earned == item.points]
     some = [item for item in grade.items if 0 < item.earned < item.points]
-    none = [item for item in grade.items if item.points and not item.earned]
+    none = [item for item in grade.items if item.points and not item.earned and item.outcome != NOT_JUDGED]
     lines = []
     if full and none + some:
         lines.append(f"**All points:** {_named(full)}.")
@@ -46,7 +48,20 @@ def _points(grade: Grade) -> list[str]:
     by_standing: dict[str, list[ItemResult]] = {}
     for item in none:
         by_standing.setdefault(_standing(item), []).append(item)
+    if len(by_standing) == 1 and len(none) == len(grade.items) > 1:
+        return [f"**No points yet**, {next(iter(by_standing))}: everything."]
     return lines + [f"**No points yet**, {standing}: {_named(items)}." for standing, items in by_standing.items()]
+
+
+def _not_judged(grade: Grade) -> list[str]:
+    """Say of everything that nothing is known about why that is, and what would change it."""
+    by_reason: dict[str, dict[str, None]] = {}
+    judged: list[ItemResult | PartResult] = [*grade.items, *grade.parts]
+    for item in judged:
+        if item.outcome == NOT_JUDGED:
+            by_reason.setdefault(item.why.removeprefix("not judged: "), {})[item.name] = None
+    lines = [f"- {', '.join(map(code, names))}: {escaped(why)}." for why, names in by_reason.items()]
+    return ["\n".join(["**Not judged**, which is not the same as wrong:", "", *lines])] if lines else []
 
 
 def _named(items: list[ItemResult]) -> str:
@@ -60,7 +75,7 @@ def _standing(item: ItemResult) -> str:
         return "withheld, and not for anything that you did"
     if item.outcome == AGREES:
         return "which somebody will look at"
-    return "not judged, which is not the same as wrong" if item.outcome == NOT_JUDGED else OUTCOMES[item.outcome]
+    return OUTCOMES[item.outcome]
 
 
 def _table(grade: Grade) -> list[str]:
@@ -80,7 +95,8 @@ def _remarks(grade: Grade) -> list[str]:
     if any(item.withheld for item in grade.items):
         found.append("What is withheld is right by itself, and counts as soon as what it needs is right, too.")
     if grade.review:
-        found.append(f"Marked for review by staff: {', '.join(map(code, grade.review))}.")
+        every = len(grade.review) == len(grade.items) > 1
+        found.append(f"Marked for review by staff: {'everything' if every else ', '.join(map(code, grade.review))}.")
     if grade.forbidden:
         cost = f" That costs {number(grade.forbidden_costs)} points." if grade.forbidden_costs else ""
         where = escaped(", ".join(grade.forbidden))

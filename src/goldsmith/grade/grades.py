@@ -82,6 +82,8 @@ class Grade(msgspec.Struct, frozen=True, kw_only=True):
     """Its class, or the function itself."""
     first_name: str = ""
     """What goes wrong first, in the submission's own names."""
+    first_functions: tuple[str, ...] = ()
+    """The method or function in which it goes wrong, as the submission defines it; several where it is one of them."""
     first_place: str = ""
     """Where that is defined, as file and line."""
     not_started: bool = False
@@ -184,6 +186,7 @@ def grade(
         first_divergence=shown.first_divergence,
         first_part=shown.first_part,
         first_name=shown.first_name,
+        first_functions=shown.first_functions,
         first_place=shown.first_place,
         not_started=shown.not_started,
         first_case=first.name if first else "",

@@ -10,7 +10,10 @@ from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, ERROR, PROV
 from goldsmith.foundation.wording import count_of
 from goldsmith.grade.grades import Grade
 from goldsmith.grade.redaction import code, escaped
+from goldsmith.grade.scoring import NOT_JUDGED
 
+UNWRITTEN = " is not written yet"
+_ONLY = "it is the only part that is wrong"
 _NEXT = {
     "import": 'Make sure that your files can be imported on their own: run `python -c "import …"` in a fresh folder.',
     "package": "If that is a package, it is not installed where this was graded: that is not your fault, and staff "
@@ -83,7 +86,9 @@ def _next_step(grade: Grade) -> tuple[Piece, ...]:
     if grade.outcome == COULD_NOT_RUN or (first is None and not unused):
         return _to_run(grade)
     if grade.first_divergence:
-        return _look_at(grade, "your code gets along without it, and by itself it is wrong" if unused else _FIRST)
+        if unused:
+            return _look_at(grade, [Piece("your code gets along without it, and by itself it is wrong")])
+        return _look_at(grade, list(_and_the_others(grade)))
     assert first is not None
     return Piece("Look at "), Piece(first.name, "name"), Piece(" first: "), Piece(first.why, "quoted"), Piece(".")
 
@@ -101,7 +106,7 @@ def _withheld(grade: Grade) -> tuple[Piece, ...]:
     )
     if grade.not_started:
         return *told, Piece(" "), *_start(grade, "")
-    return (*told, Piece(" "), *_look_at(grade, _FIRST)) if grade.first_divergence else told
+    return (*told, Piece(" "), *_look_at(grade, [Piece(_FIRST)])) if grade.first_divergence else told
 
 
 def _start(grade: Grade, otherwise: str) -> tuple[Piece, ...]:
@@ -109,16 +114,16 @@ def _start(grade: Grade, otherwise: str) -> tuple[Piece, ...]:
     return Piece("Not started yet: start with "), Piece(start, "name") if start else Piece("any part"), Piece(".")
 
 
-def _look_at(grade: Grade, then: str) -> tuple[Piece, ...]:
+def _look_at(grade: Grade, about: Sequence[Piece]) -> tuple[Piece, ...]:
     file, _, line = grade.first_place.rpartition(":")
-    name, part = first_name(grade)
     return (
         Piece("Look at "),
-        Piece(name, "name"),
-        *((Piece(" ("), Piece(part, "name"), Piece(")")) if part else ()),
-        Piece(" first"),
+        *_where(grade),
+        *(() if about == [Piece(_ONLY)] else (Piece(" first"),)),
         *((Piece(", in "), Piece(file, "name"), Piece(f", line {line}")) if file else ()),
-        Piece(f": {then}."),
+        Piece(": "),
+        *about,
+        Piece("."),
     )
 
 
@@ -127,6 +132,9 @@ def _to_run(grade: Grade) -> tuple[Piece, ...]:
     first = grade.telling
     why = Piece(first.why if first else "nothing was run", "quoted")
     where = (Piece(" (in "), Piece(first.name, "name"), Piece(")")) if first and first.cause != "unopened" else ()
+    if grade.cause == "stub" and why.text.endswith(UNWRITTEN):
+        part = Piece(why.text.removesuffix(UNWRITTEN), "name")
+        return Piece("Continue with "), part, Piece(f", which{UNWRITTEN}"), *where, Piece(".")
     if grade.cause == "stub":
         return Piece("Continue with what is not written yet: "), why, *where, Piece(".")
     advice = _NEXT.get(grade.cause, "Run it on your own machine until this is gone.")
@@ -135,16 +143,50 @@ def _to_run(grade: Grade) -> tuple[Piece, ...]:
     judged = (
         f"{some if 0 < failed < total else 'It could not be run, so it was'} not judged. That is not the same as wrong"
     )
-    return Piece(f"{judged}: "), why, *where, Piece(f". {advice}")
+    rest = " All other parts are right." if _is_alone(grade) else ""
+    return Piece(f"{judged}: "), why, *(where if failed < total else ()), Piece(f". {advice}{rest}")
 
 
-def _names(names: Sequence[str]) -> Iterator[Piece]:
-    for number, name in enumerate(names):
-        yield from ((Piece(" and " if number == len(names) - 1 else ", "),) if number else ())
-        yield Piece(name, "name")
+def _is_alone(grade: Grade) -> bool:
+    """Return whether all parts but one are right, as far as there are any."""
+    wrong = [part for part in grade.parts if part.outcome not in (AGREES, PROVIDED_CHANGED)]
+    return len(wrong) == 1 and len(grade.parts) > 1
 
 
-def first_name(grade: Grade) -> tuple[str, str]:
-    """Return what goes wrong first, in the student's own names, and its part unless the name already says it."""
+def _where(grade: Grade) -> Iterator[Piece]:
+    """Name what goes wrong first, in the student's own names: the module and its method, or the function alone."""
     name, part = grade.first_name or grade.first_divergence, grade.first_part
-    return name, "" if part in (name, name.partition(".")[0]) else part
+    functions = grade.first_functions or (part,)
+    if name in functions or part in (name, name.partition(".")[0]):
+        yield from _names(grade.first_functions or (name,), "or")
+        return
+    yield Piece(name, "name")
+    yield from (Piece(" ("), *_names(functions, "or"), Piece(")")) if part else ()
+
+
+def _and_the_others(grade: Grade) -> Iterator[Piece]:
+    """Say what is known about the other parts: that it is the only wrong one, or which others are not right."""
+    by_outcome: dict[str, list[str]] = {}
+    for part in grade.parts:
+        by_outcome.setdefault(part.outcome, []).append(part.name)
+    wrong = [name for name in by_outcome.get(DIFFERS, ()) if name != grade.first_part]
+    failed = [name for name in by_outcome.get(COULD_NOT_RUN, ()) if name != grade.first_part]
+    unknown = by_outcome.get(NOT_JUDGED, [])
+    explained = all(case.first_divergence for case in grade.cases if case.outcome in (DIFFERS, COULD_NOT_RUN))
+    if grade.first_part not in by_outcome.get(DIFFERS, ()) or not explained:
+        yield Piece("it is the first to go wrong, and what comes after it may already be right")
+        return
+    first = "the first part that goes wrong" if wrong else "the only part that is known to be wrong"
+    yield Piece(f"it is {first}" if wrong or failed or unknown else _ONLY)
+    for names, said in (
+        (wrong, "is wrong, too" if len(wrong) == 1 else "are wrong, too"),
+        (failed, "could not be run"),
+        (unknown, "could not be judged"),
+    ):
+        yield from (Piece("; "), *_names(names), Piece(f" {said}")) if names else ()
+
+
+def _names(names: Sequence[str], last: str = "and") -> Iterator[Piece]:
+    for number, name in enumerate(names):
+        yield from ((Piece(f" {last} " if number == len(names) - 1 else ", "),) if number else ())
+        yield Piece(name, "name")

@@ -4,6 +4,7 @@ wrong."""
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -32,6 +33,8 @@ _CLEAR = ("stub", "none")
 _SAYS_SO = ("stub", "import")
 """Kinds of failure whose message already says that it could not run."""
 _DIGITS = 6
+_ONCE_IT_RUNS = "it is judged once it runs"
+_STAFF = "staff will look at it"
 _COARSE = "needs review: only its own dtype could be judged, in which small mistakes do not show; "
 
 
@@ -143,7 +146,7 @@ class Scorer:
     def _case(self, name: str) -> Observation:
         case = next((item for item in self.verdict.cases if item.name == name), None)
         if case is None:
-            return Observation(NOT_JUDGED, "not judged: it was not run", doubtful=True)
+            return Observation(NOT_JUDGED, f"not judged: it was not run; {_STAFF}", doubtful=True)
         if case.outcome == AGREES:
             why = words.case_sentence(case) or "agrees with the gold"
             return Observation(AGREES, why, coarse=case.own_dtype_only, nothing=self._for_nothing(case))
@@ -158,7 +161,8 @@ class Scorer:
             )
         if case.outcome == COULD_NOT_RUN:
             ran = "" if case.kind in _SAYS_SO else "could not run: "
-            why = f"not judged: {ran}{words.case_sentence(case)}"
+            then = "" if case.kind in _CLEAR else f"; {_ONCE_IT_RUNS}"
+            why = f"not judged: {ran}{words.case_sentence(case)}{then}"
             return Observation(COULD_NOT_RUN, why, doubtful=case.kind not in _CLEAR)
         if case.outcome == ERROR:
             return _withheld(case)
@@ -226,8 +230,9 @@ class Scorer:
             return _unwritten(part.name)
         if case is not None and case.kind == "stub":
             return Observation(COULD_NOT_RUN, f"not judged{reason}")
+        then = "" if clear else f"; {_ONCE_IT_RUNS}"
         return Observation(
-            COULD_NOT_RUN, f"not judged: could not run{f' {where}' if where else ''}{reason}", doubtful=not clear
+            COULD_NOT_RUN, f"not judged: could not run{f' {where}' if where else ''}{reason}{then}", doubtful=not clear
         )
 
     @property
@@ -247,18 +252,32 @@ class Scorer:
         if cases and all(case.outcome == COULD_NOT_RUN for case in cases):
             case = min(cases, key=self.width)
             ran = "" if case.kind == "stub" else f"{case.name} could not run: "
-            why = f"not judged: {ran}{words.case_sentence(case)}"
+            then = "" if case.kind in _CLEAR else f"; {_ONCE_IT_RUNS}"
+            why = f"not judged: {ran}{words.case_sentence(case)}{then}"
             return Observation(COULD_NOT_RUN, why, doubtful=case.kind not in _CLEAR)
-        hidden = next((case for case in cases if any(part_of(item) == name for item in case.unseen)), None)
-        if hidden is not None:
-            return Observation(
-                NOT_JUDGED, f"not judged: in {hidden.name} it could not be seen to be right", doubtful=True
+        return Observation(NOT_JUDGED, f"not judged: {self._why_not_judged(name, cases)}", doubtful=True)
+
+    def _why_not_judged(self, name: str, cases: list[CaseVerdict]) -> str:
+        """Say why nothing speaks for or against a part, and what would change that."""
+        tied = next((case for case in cases if name in case.corrected), None)
+        if tied is not None:
+            others = [part for part in tied.corrected if part != name]
+            return (
+                f"{tied.name} is right only once this part and {words.joined(others)} are; {_fix(others)}"
+                if others
+                else _STAFF
             )
-        first = self.verdict.first_divergence
-        if first and any(case.outcome == DIFFERS for case in cases):
-            why = f"not judged: {first} goes wrong first, and nothing shows this part by itself"
-            return Observation(NOT_JUDGED, why, doubtful=True)
-        return Observation(NOT_JUDGED, "not judged: no case shows it by itself", doubtful=True)
+        wrong = [case for case in cases if case.outcome not in RIGHT]
+        hidden = next((case for case in cases if any(part_of(item) == name for item in case.unseen)), None)
+        hidden = hidden or next((case for case in wrong if case.outcome == DIFFERS), None)
+        if hidden is None:
+            return f"no case shows it by itself; {_STAFF}"
+        blamed = dict.fromkeys(part_of(item.callable) for item in hidden.modules if item.source)
+        others = [part for part in blamed or [self.verdict.first_part] if part not in ("", name)]
+        if not others:
+            return f"{hidden.name} is not right, and it is not known whether because of this part; {_STAFF}"
+        wrong_there = f"{words.joined(others)} {'goes' if len(others) == 1 else 'go'} wrong"
+        return f"in {hidden.name} {wrong_there}, and nothing shows this part by itself; {_fix(others)}"
 
     def width(self, case: CaseVerdict) -> int:
         """Count the parts that a case runs."""
@@ -267,6 +286,10 @@ class Scorer:
 
 def _unwritten(part: str) -> Observation:
     return Observation(COULD_NOT_RUN, f"not judged: {part} is not written yet")
+
+
+def _fix(parts: Sequence[str]) -> str:
+    return f"correct {words.joined(parts)}, and it can be judged"
 
 
 def _withheld(case: CaseVerdict) -> Observation:

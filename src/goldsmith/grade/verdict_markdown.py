@@ -10,9 +10,9 @@ from goldsmith.check import verdict_words as words
 from goldsmith.check.causes import Cause, alike, by_cause, telling_case
 from goldsmith.check.verdicts import AGREES, ERROR, CaseVerdict, Verdict
 from goldsmith.comparison.results import LeafComparison
+from goldsmith.grade.next_step import UNWRITTEN
 from goldsmith.grade.redaction import code, escaped, one_line
 
-_UNWRITTEN = " is not written yet"
 _FRAMES = 3
 _MAX_OTHERS, _MAX_NAMES = 4, 5
 """Other things that are wrong, each told in one line."""
@@ -35,7 +35,9 @@ def what_to_look_at(verdict: Verdict, *, reveal: bool = False) -> list[str]:
         return []
     first, *others = (cause for cause in by_cause(verdict) if cause.cases[0].outcome != ERROR)
     lines = [f"- shown by {code(case.name)}{f': {escaped(case.title)}' if case.title else ''}"]
-    if len(first.cases) > 1:
+    if len(first.cases) == len(verdict.cases) > 1:
+        lines = ["- the same in every case"]
+    elif len(first.cases) > 1:
         lines.append(f"- the same error in {_names([item.name for item in first.cases if item is not case])}")
     lines += [f"- {escaped(line)}" for line in words.module_lines(case, verdict.first_place)]
     if case.failure is not None:
@@ -47,8 +49,8 @@ def what_to_look_at(verdict: Verdict, *, reveal: bool = False) -> list[str]:
 
 def _others(causes: Sequence[Cause]) -> list[str]:
     """Name what else is wrong, each in one line; everything that is not written yet is in the same one."""
-    empty = [cause for cause in causes if cause.cases[0].reason.endswith(_UNWRITTEN)]
-    names = [code(cause.cases[0].reason.removesuffix(_UNWRITTEN)) for cause in empty]
+    empty = [cause for cause in causes if cause.cases[0].reason.endswith(UNWRITTEN)]
+    names = [code(cause.cases[0].reason.removesuffix(UNWRITTEN)) for cause in empty]
     lines = [f"- {words.joined(names)} are not written yet"] if len(names) > 1 else []
     rest = [cause for cause in causes if cause not in empty] if lines else list(causes)
     lines += [f"- {_in_one_line(cause)}" for cause in rest[:_MAX_OTHERS]]
@@ -105,7 +107,8 @@ def _explain(same: Sequence[CaseVerdict], reveal: bool) -> list[str]:
 def _leaf(case: CaseVerdict, leaf: LeafComparison, reveal: bool) -> list[str]:
     """Describe the record that is wrong, how far it is off, and where."""
     name = leaf_words.leaf_name(case, leaf)
-    shown = name if name.startswith("the ") else code(name)  # "the output", where there is only one
+    items, of, whole = name.rpartition(" of ") if name.startswith("item ") else ("", "", name)
+    shown = f"{items}{of}{whole if whole.startswith('the ') else code(whole)}"  # "the output", where there is only one
     lines = [f"- {shown} {escaped(leaf_words.how_far(leaf))}"]
     return lines + [f"  - {escaped(line)}" for line in leaf_words.leaf_lines(leaf, reveal=reveal)]
 

@@ -368,6 +368,9 @@ def _how_far(off: float) -> str:
 
 
 def _shown(path: str) -> str:
+    name, _, number = path.rpartition(".")
+    if number.isdecimal():
+        return f"item {number} of {_shown(name)}"
     return path.partition(".")[2] or "the output"
 
 

@@ -82,7 +82,8 @@ class CallRoles:
         another case, only its class and method may be the same."""
         if any(_key(item) == _place(other) for other in self.calls):
             return _key(item) == _place(call)
-        return (item.kind, item.function) == (call.kind, call.function)
+        names = item.methods or (item.function or "forward",)
+        return item.kind == call.kind and (call.function or "forward") in names
 
     def _is_seen(self, source: ModuleVerdict) -> bool:
         """Return whether some call of a part that is to blame is drawn as wrong."""

@@ -110,4 +110,4 @@ def _replace(tree: ast.Module, every: Collection[str], own: Collection[str]) -> 
 
 
 def _definition(part: str) -> ast.stmt:
-    return ast.parse(f"{_DEFINE}({part!r})").body[0]
+    return ast.Expr(ast.Call(ast.Name(_DEFINE, ast.Load()), [ast.Constant(part)], []))

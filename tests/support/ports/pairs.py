@@ -136,7 +136,8 @@ def of_speech() -> None:
     for side in ("encoder", "decoder"):
         for kind in ("weight", "bias"):
             layer, block = f"{side}.layers.*", f"{side}.blocks.*"
-            for mine, theirs in (("self_attn", "attn"), ("encoder_attn", "cross_attn")):
+            attentions = (("self_attn", "attn"), ("encoder_attn", "cross_attn"))
+            for mine, theirs in attentions[: 1 if side == "encoder" else 2]:
                 renames(*((f"{layer}.{mine}.{a}.{kind}", f"{block}.{theirs}.{b}.{kind}") for a, b in names.items()))
                 rename(f"{layer}.{mine}_layer_norm.{kind}", f"{block}.{theirs}_ln.{kind}")
             renames(

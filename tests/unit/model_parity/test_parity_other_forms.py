@@ -182,5 +182,4 @@ def test_shapes_that_would_tear_a_module_apart_are_not_gone_by(factor: float, ou
     mine, theirs = Residual("before1", "after2", "inner3"), Residual("mix3", "norm1", "norm2", factor=factor)
     found = goldsmith.parity(mine, theirs, torch.randn(2, 3))
     assert found.outcome == outcome, str(found)
-    lines = found.report.adapter_lines
-    assert ('rename("inner3.bias", "mix3.bias")' in lines) == (outcome != "agrees")
+    assert 'rename("inner3.bias", "mix3.bias")' in found.report.adapter_lines
