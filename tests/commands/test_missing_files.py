@@ -91,6 +91,7 @@ def test_grading_says_first_that_a_file_is_missing(split: CourseOnDisk, tmp_path
     wrong = SOLVED["layers"].replace("x - x", "x + x")
     handed_in = tmp_path / "in"
     hand_in(handed_in, "half", layers=SOLVED["layers"])
+    hand_in(handed_in, "half-again", layers=SOLVED["layers"] + "\n")
     hand_in(handed_in, "half-wrong", layers=wrong)
     hand_in(handed_in, "other-half", network=SOLVED["network"])
     out = tmp_path / "out"
@@ -99,13 +100,16 @@ def test_grading_says_first_that_a_file_is_missing(split: CourseOnDisk, tmp_path
     assert "network.py is missing; the starter's was used" in table["half"]
     assert "network.py is missing; the starter's was used; centre" in table["half-wrong"]
     assert "layers.py is missing; the starter's was used" in table["other-half"]
-    assert "Note: network.py is missing in 2 submissions; the starter's was used: half, half-wrong." in run.out
+    assert (
+        "Note: network.py is missing in 3 submissions; the starter's was used: half, half-again, half-wrong." in run.out
+    )
+    assert "    2  network.py is missing; the starter's was used\n       half, half-again\n" in run.out
     first = {name: (out / "feedback" / f"{name}.md").read_text().splitlines()[2] for name in table}
     assert first["half"] == "**Next step.** Submit `network.py`: it is missing, and the starter's was used."
     assert first["half-wrong"].startswith(f"{first['half']} As for what you submitted: look at `centre` first")
     assert first["other-half"].startswith("**Next step.** Submit `layers.py`")
     rows = {row["name"]: row["missing"] for row in csv.DictReader((out / "grades.csv").open())}
-    assert rows == {"half": "network.py", "half-wrong": "network.py", "other-half": "layers.py"}
+    assert rows == dict.fromkeys(("half", "half-again", "half-wrong"), "network.py") | {"other-half": "layers.py"}
     assert "network.py is missing; the starter&#39;s was used; centre" in (out / "class.html").read_text()
     page = (out / "feedback" / "half.html").read_text()
     assert "Submit <code>network.py</code>: it is missing" in page

@@ -11,6 +11,7 @@ import msgspec
 
 from goldsmith.check.leaf_words import size_words
 from goldsmith.check.recipe_failures import RECIPE
+from goldsmith.check.verdict_words import missing_files
 from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, ERROR, PROVIDED_CHANGED
 from goldsmith.foundation.wording import count_of
 from goldsmith.grade.feedback import OUTCOMES, number
@@ -162,12 +163,19 @@ def _clusters(grades: Sequence[Grade]) -> list[Cluster]:
 
 def _place(grade: Grade) -> tuple[str, ...]:
     """Return where a submission goes wrong, and how."""
+    if _is_incomplete(grade):
+        return COULD_NOT_RUN, "missing", *grade.missing
     if grade.outcome in (COULD_NOT_RUN, ERROR):
         return grade.outcome, grade.cause, _why(grade)
     if grade.outcome == PROVIDED_CHANGED:
         return grade.outcome, *sorted(grade.provided)
     where = grade.first_part or next((case.name for case in grade.cases if case.outcome == DIFFERS), "")
     return grade.outcome, where, grade.cause
+
+
+def _is_incomplete(grade: Grade) -> bool:
+    """Return whether nothing but a file that is missing is known to be wrong."""
+    return bool(grade.missing) and not grade.first_elsewhere and grade.outcome == COULD_NOT_RUN
 
 
 def _why(grade: Grade) -> str:
@@ -209,6 +217,8 @@ def _cluster(grades: list[Grade]) -> Cluster:
 def _describe(grade: Grade) -> str:
     if grade.outcome == ERROR:
         return _why(grade)
+    if _is_incomplete(grade):
+        return missing_files(grade.missing)
     if grade.outcome == COULD_NOT_RUN:
         return f"could not run: {_why(grade)}"
     if grade.outcome == PROVIDED_CHANGED:
