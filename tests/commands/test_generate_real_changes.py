@@ -97,6 +97,7 @@ def test_data_that_nobody_saw_being_read_is_not_replaced_by_old_data(course: Cou
     data = tmp_path / "outside.npy"
     numpy.save(data, numpy.arange(5.0))
     body = STILL.replace("np.arange(6.0)", f"np.load({str(data)!r})")
+    body = body.replace("@gs.case", '@gs.case(allow={"sandbox": "nobody is graded by it"})')
     course.write({RECIPE_FILE: recipe(body)})
     assert course.run("generate", "hw1").code == 0
     numpy.save(data, numpy.arange(5.0) * 2)

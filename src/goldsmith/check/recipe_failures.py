@@ -7,7 +7,7 @@ sandbox either, nobody can be judged by that case, and staff are told.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
@@ -20,7 +20,7 @@ RECIPE = "recipe"
 """The kind of a case in which the course's own code failed."""
 _SUBMISSIONS_OWN = ("stub", "import", "call", "none", "weights", "misuse")
 """Kinds of failure that are a submission's by what they are."""
-_SHOWN_CHARS = 120
+_SHOWN_CASES, _SHOWN_CHARS = 3, 120
 _REASON = "the course's own code could not run where this was graded"
 SolutionFailures = Callable[[], Mapping[str, Failure] | None]
 """Returns how the solution fails in the same sandbox, by case; None where there is no solution, as in a pack."""
@@ -36,17 +36,19 @@ def excuse(
     verdicts: Mapping[str, CaseVerdict], recipe: str, solution_failures: SolutionFailures, *, loopback: bool
 ) -> tuple[dict[str, CaseVerdict], tuple[str, ...]]:
     """Return verdicts in which a case that the course's own code keeps from running is an error, by no fault of the
-    submission, and a sentence for staff on each. `recipe` is the recipe's name in a failure's lines."""
+    submission, and a sentence for staff on each reason. `recipe` is the recipe's name in a failure's lines."""
     suspects = {name: case.failure for name, case in verdicts.items() if case.failure and _may_be_ours(case, recipe)}
     known = solution_failures() if suspects else {}
-    found, told = dict(verdicts), []
+    found, blamed = dict(verdicts), dict[tuple[str, str], tuple[Failure, list[str]]]()
     for name, failure in suspects.items():
         ours = _if_no_solution(failure, recipe) if known is None else _same_as(known.get(name), failure, recipe)
         if ours is not None:
             found[name] = msgspec.structs.replace(
                 verdicts[name], outcome=ERROR, kind=RECIPE, reason=_REASON, failure=None, modules=()
             )
-            told.append(_for_staff(name, ours, by_solution=known is not None, loopback=loopback))
+            blamed.setdefault((ours.message, place_of(ours)), (ours, []))[1].append(name)
+    has_solution = known is not None
+    told = (_for_staff(names, it, by_solution=has_solution, loopback=loopback) for it, names in blamed.values())
     return found, tuple(told)
 
 
@@ -80,10 +82,11 @@ def _error(failure: Failure) -> tuple[str, str]:
     return failure.kind, failure.message.partition(":")[0]
 
 
-def _for_staff(case: str, failure: Failure, *, by_solution: bool, loopback: bool) -> str:
+def _for_staff(cases: Sequence[str], failure: Failure, *, by_solution: bool, loopback: bool) -> str:
     also = ", with the solution neither" if by_solution else ""
+    names = f"{', '.join(cases[:_SHOWN_CASES])}{' …' if len(cases) > _SHOWN_CASES else ''}"
     return (
-        f"the course's own code cannot run the case {case} in the grading sandbox{also}, so that its points are "
-        f"withheld: {denied_words(failure, loopback=loopback)} ({place_of(failure)}: "
+        f"the course's own code cannot run {names} in the grading sandbox{also}, so that points are withheld: "
+        f"{denied_words(failure, loopback=loopback)} ({place_of(failure)}: "
         f"{one_line(failure.message)[:_SHOWN_CHARS]})"
     )

@@ -27,6 +27,7 @@ from goldsmith.gold.load import load_gold
 from goldsmith.notebooks.convert import SUFFIX as NOTEBOOK
 from goldsmith.process.fork_client import ForkServer
 from goldsmith.process.launcher import Watcher
+from goldsmith.process.messages import Failure
 from goldsmith.sandbox.capabilities import probe
 from goldsmith.workspace.temporary import private_folder
 
@@ -80,6 +81,8 @@ def check_copy(
         if policy is None or not inside:
             return CopyCheck(checked(steady, None), not_tried=not_tried)
         sandboxed = checked(inside, policy)
+        if _never_began(sandboxed):
+            return CopyCheck(checked(steady, None), not_tried="nothing can be run in it here")
         outside = [name for name in steady if name not in inside]
         if sandboxed.outcome == AGREES:
             return CopyCheck(checked(outside, None) if outside else sandboxed)
@@ -102,6 +105,18 @@ def submitted_copy(assignment: Subject, placed: Sequence[Placement]) -> Iterator
             shutil.copyfile(item.source, target)
         with open_submission(assignment, str(copy), name) as submission:
             yield submission
+
+
+def _never_began(verdict: Verdict) -> bool:
+    """Return whether not even the recipe was reached: what goldsmith itself needs is out of reach, as where packages
+    are links to somewhere else. Nobody can be graded here, and the recipe is not to blame."""
+    return all(_left_at_once(case.failure) for case in verdict.cases)
+
+
+def _left_at_once(failure: Failure | None) -> bool:
+    if failure is None or failure.kind != "exit":
+        return False
+    return failure.case is None and not failure.message.startswith("sys.exit")
 
 
 def _policy(assignment: Subject, options: Options, gold: Path) -> tuple[SandboxPolicy | None, str]:
