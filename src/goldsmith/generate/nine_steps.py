@@ -326,8 +326,7 @@ def _contents(
     again = [
         item.only(set(movements.keys() | {case.name for case in item.cases}) - kept.entries) for item in recordings
     ]
-    again = [item for item in again if item.cases]
-    measured = _calibrate(run, again, sources.written, result.mode, watcher, progress)
+    measured = _calibrate(run, [it for it in again if it.cases], sources.written, result.mode, watcher, progress)
     run.notes += measured.notes
     if measured.problems:
         problems = [text for texts in measured.problems.values() for text in texts]

@@ -197,7 +197,7 @@ def _unmoved(measured: Tolerance, exact: bool) -> Tolerance:
         kind="customary",
         reason=f"customary, because {trials} trials moved nothing at all, which measures nothing",
         rtol=RTOL,
-        atol=_digits(ATOL * min(measured.scale, 1.0)),
+        atol=_digits(max(ATOL * min(measured.scale, 1.0), (measured.max or 0.0) * measured.scale)),
         scale=measured.scale,
     )
 

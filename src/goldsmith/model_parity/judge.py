@@ -33,7 +33,7 @@ from goldsmith.model_parity.noise import FINEST, Limits, Measured
 from goldsmith.model_parity.output_pairs import CannotPairOutputs
 from goldsmith.model_parity.result import CarriedWeights, ParityReport
 from goldsmith.model_parity.weight_words import agrees_without, guess_notes
-from goldsmith.model_parity.words import arrangement
+from goldsmith.model_parity.words import arrangement, random_words
 from goldsmith.process.sides import FLOAT64, GRADIENTS, INPUT_GRADIENTS, OUTPUT, Loaded, RunAsk, Side
 
 ORGANISED_DIFFERENTLY = 1e-9
@@ -180,7 +180,7 @@ class _Judging:
         in_doubt = bool(mine or theirs) and (bool(mine) or self.both.ask.train)
         if in_doubt and gravest(case.outcome for case in cases) != AGREES:
             side = "reference" if mine else "candidate"
-            raise CannotSay("random", _random_words(mine or theirs, side, self.both.ask.train))
+            raise CannotSay("random", random_words(mine or theirs, side, self.both.ask.train))
         return cases
 
     def _depends_on_chance(self, base: RunAsk, measured: Measured) -> bool:
@@ -337,7 +337,7 @@ class _Judging:
             cases = self._told_of_small_differences(cases, found, far, precise=runs.wide is not None)
         elif found.verdicts:
             number = differing[0]
-            cases[number] = _with_modules(cases[number], found)
+            cases[number] = found.added_to(cases[number])
         if self.judged is None or (differing and not self.judged.sources):
             self.judged = found
         return cases
@@ -368,7 +368,7 @@ class _Judging:
         first = seen[0]
         reason = f"{first.label} differs by itself, by less than can be told from the output"
         verdict = msgspec.structs.replace(cases[0], outcome=DIFFERS, kind="module", reason=reason)
-        return [_with_modules(verdict, found), *cases[1:]]
+        return [found.added_to(verdict), *cases[1:]]
 
     # --- the whole --------------------------------------------------------------------------------------------------
 
@@ -396,25 +396,3 @@ class _Judging:
             adapter_lines=tuple(dict.fromkeys((*self.lines, *judged.lines))),
             notes=tuple(dict.fromkeys(self.both.notes)),
         )
-
-
-def _with_modules(case: CaseVerdict, found: JudgedModules) -> CaseVerdict:
-    first = next(iter(found.sources), None)
-    return msgspec.structs.replace(
-        case,
-        modules=found.verdicts,
-        first_divergence=first.label if first else "",
-        first_part=first.kind if first else "",
-    )
-
-
-def _random_words(drew: str, side: str, train: bool) -> str:
-    what = (
-        "set its probability to 0, or compare in eval mode"
-        if train
-        else "take the randomness out, or pass it in as an input"
-    )
-    return (
-        f"{drew} of the {side} draws random numbers, and two implementations that draw in another order differ "
-        f"although both are right, so nothing can be said; {what}"
-    )

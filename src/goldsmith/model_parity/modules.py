@@ -12,7 +12,7 @@ import msgspec
 from goldsmith.check.localisation import Alone, Answer, judge_calls, sources
 from goldsmith.check.module_traces import Call, as_numbers, by_execution, calls_in, distance
 from goldsmith.check.trace_pairs import TracePair, arguments, off_by
-from goldsmith.check.verdicts import AGREES, DIFFERS, ModuleVerdict
+from goldsmith.check.verdicts import AGREES, DIFFERS, CaseVerdict, ModuleVerdict
 from goldsmith.model_parity.aligned_calls import (
     align_calls,
     align_outputs,
@@ -66,6 +66,12 @@ class JudgedModules:
     def how(self, source: ModuleVerdict) -> How:
         """Say how it is known that a module is to blame."""
         return INSIDE if source.name in self.inside else INFERRED if source.inferred else SEEN
+
+    def added_to(self, case: CaseVerdict) -> CaseVerdict:
+        """Return a case with what was found about its modules."""
+        first = next(iter(self.sources), None)
+        names = {"first_divergence": first.label, "first_part": first.kind} if first else {}
+        return msgspec.structs.replace(case, modules=self.verdicts, **names)
 
 
 @dataclass

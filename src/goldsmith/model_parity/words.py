@@ -138,3 +138,16 @@ def adapter_advice(report: ParityReport) -> str:
     if report.kind == "weights" or report.weights.unplaced or is_guessed(report):
         return "Where weights go, as an adapter says it (adapter=, --adapter); correct what is wrong in it"
     return "" if report.first_name else "Modules that may correspond, as an adapter says it (adapter=, --adapter)"
+
+
+def random_words(drew: str, side: str, train: bool) -> str:
+    """Say why nothing can be said of a side that draws random numbers."""
+    what = (
+        "set its probability to 0, or compare in eval mode"
+        if train
+        else "take the randomness out, or pass it in as an input"
+    )
+    return (
+        f"{drew} of the {side} draws random numbers, and two implementations that draw in another order differ "
+        f"although both are right, so nothing can be said; {what}"
+    )

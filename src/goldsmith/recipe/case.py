@@ -387,9 +387,7 @@ class Case:
             raise RecipeMisuse(f"two {what}s are called {name!r}{hint}")
 
 
-def _read_weights(
-    model: Any, settled: LoadedModule | LoadedObject | SettledByRecipe | None, label: str
-) -> dict[str, Any]:
+def _read_weights(model: Any, settled: LoadedModule | SettledByRecipe | Any, label: str) -> dict[str, Any]:
     return models.weights_of(model, label) if settled is None else snapshot(settled.weights(), label)
 
 

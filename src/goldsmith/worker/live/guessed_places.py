@@ -50,3 +50,8 @@ def load_notes(notes: Sequence[str], ask: LoadAsk) -> tuple[str, ...]:
         return ()
     found = (note.replace("gold", "the reference") for note in notes)
     return tuple(note for note in found if not (ask.guessed and note.startswith("weights placed by the adapter")))
+
+
+def renamed_by(adapter: Adapter) -> tuple[tuple[str, str], ...]:
+    """Return the patterns of an adapter's plain renames, which may name modules, too."""
+    return tuple((rule.gold[0].name, rule.theirs[0].name) for rule in adapter.rules if rule.parts == 1)

@@ -37,7 +37,7 @@ from goldsmith.weights.rules import Adapter
 from goldsmith.weights.transplant import CannotPlace
 from goldsmith.worker.live.arrangements import arranged_weights
 from goldsmith.worker.live.calls_alone import calls_alone
-from goldsmith.worker.live.guessed_places import idle_lines, load_notes, with_guesses
+from goldsmith.worker.live.guessed_places import idle_lines, load_notes, renamed_by, with_guesses
 from goldsmith.worker.live.model_facts import (
     DTYPES,
     arrays_in,
@@ -165,7 +165,7 @@ class LiveSide:
             extra=loaded.extra,
             excused=(*(name for name in weights if self._adapter.excuses(name)), *loaded.shared),
             layouts=tuple(self._adapter.layouts_of(weights)),
-            renamed=_renamed(self._adapter),
+            renamed=renamed_by(self._adapter),
             rows=row_orders(loaded.placed, weights),
             layout=ask.layout,
             arranged=tuple(arranged_weights(loaded.placed, weights, ask, self._adapter)),
@@ -188,7 +188,7 @@ class LiveSide:
             placed=tuple((item.gold, item.theirs) for item in loaded.placed),
             notes=tuple(loaded.notes),
             idle=idle_lines(self._adapter, self._adapter.rules, _shapes(weights), _shapes(state_of(module))),
-            renamed=_renamed(self._adapter),
+            renamed=renamed_by(self._adapter),
             opaque=loaded.is_opaque,
         )
 
@@ -396,7 +396,3 @@ class LiveSide:
 
 def _shapes(weights: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
     return {name: tuple(item.shape) for name, item in weights.items()}
-
-
-def _renamed(adapter: Adapter) -> tuple[tuple[str, str], ...]:
-    return tuple((rule.gold[0].name, rule.theirs[0].name) for rule in adapter.rules if rule.parts == 1)
