@@ -89,7 +89,7 @@ DENIED = {
     "shared memory": ("shared_memory.SharedMemory(create=True, size=100).unlink()", "shared memory is denied there"),
     "a file in memory": ("os.close(os.memfd_create('x'))", "shared memory is denied there"),
     "datagrams": ("socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)", "Unix sockets are denied there"),
-    "a file of the machine's": ("open('/etc/hostname').close()", "the sandbox refuses the rest"),
+    "a file of the machine's": ("open('/etc/hostname').close()", "copy what lies elsewhere into the course"),
     "a process that gives up": (
         "subprocess.run([sys.executable, '-c', 'import os; os.setsid()'], check=True)",
         "it has no network, no shared memory",

@@ -163,6 +163,7 @@ class ReturnPath:
     def _in_place_of_children(self, warm: StandIn, processes: bool) -> Iterator[None]:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(graders, "ForkServer", warm)
+            patch.setattr(graders, "_run_solution", lambda grader: {})  # it would be a stand-in, too
             if not processes:
                 patch.setattr(replay_workspace, "WorkerChannel", Talk)
             yield

@@ -18,6 +18,7 @@ _UNIX_SOCKETS = re.compile(r"AF_UNIX|socketpair|Manager\(|Listener\(", re.I)
 _THREADS = re.compile(
     r"can't start new thread|Resource temporarily unavailable|BlockingIOError|Too many open files", re.I
 )
+_SPAWNED = re.compile(r"spawn|forkserver", re.I)
 _SHARED_MEMORY = re.compile(r"/dev/shm|shm_open|shared_memory|/psm_|/torch_\d|memfd", re.I)
 _REFUSED = re.compile(
     r"PermissionError|not permitted|permission denied|EPERM|EACCES|No locks available|\bENOSYS\b", re.I
@@ -37,6 +38,8 @@ def denied_words(failure: Failure, *, loopback: bool) -> str:
         return "Unix sockets are denied there, but for pairs of streams; use queues or pipes instead"
     if not loopback and (_SOCKETS.search(text) or _SOCKET_LINES.search(line)):
         return f"sockets are denied there; to let them in, on a private loopback, {_SETTING}"
+    if _SPAWNED.search(text) or _SPAWNED.search(line):
+        return "only processes that are forked start there, not those of `spawn` and `forkserver`"
     if _SHARED_MEMORY.search(text) or _SHARED_MEMORY.search(line):
         return "shared memory is denied there; pass arrays through queues or pipes instead"
     if _THREADS.search(text):
@@ -46,7 +49,7 @@ def denied_words(failure: Failure, *, loopback: bool) -> str:
     if failure.kind in ("timeout", "killed", "exit"):
         return "what it waits for or needs may be denied there: sockets, shared memory, other processes, files"
     if _REFUSED.search(text):
-        return "submissions may read and write their own files there, and the sandbox refuses the rest"
+        return "submissions may read and write their own files there; copy what lies elsewhere into the course"
     return "it has no network, no shared memory, no files but its own and those in `shared`, and no device there"
 
 

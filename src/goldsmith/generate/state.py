@@ -12,7 +12,7 @@ from goldsmith.course.case_code import CaseCode
 from goldsmith.course.solutions import Placement
 from goldsmith.course.subject import Kind, Subject
 from goldsmith.errors.base import GoldsmithError
-from goldsmith.errors.gold import CopyDisagrees, GoldRefused
+from goldsmith.errors.gold import CopyDisagrees, GoldRefused, TreeChanged
 from goldsmith.errors.recipe import RecipeRaised
 from goldsmith.generate.options import Options
 from goldsmith.generate.outcome import PUBLISHED, MadeFile, Outcome, Trouble
@@ -98,6 +98,20 @@ class GenerationState:
             is_dry=is_dry,
             check_solution=check_solution,
         )
+
+    def check_copy(self, folder: Path, placed: Sequence[Placement], watcher: Watcher) -> None:
+        """Check a copy of the solution against the gold in `folder`, and note what there is to note about that."""
+        assert self.check_solution is not None
+        note = self.check_solution(
+            self.assignment, self.options, folder, placed, fork_server=self.fork_server, watcher=watcher
+        )
+        self.notes += [note] if note else []
+
+    def refuse_changed(self) -> None:
+        """Raise `TreeChanged` if starter or solution are no longer what they were when the run began."""
+        changes = self.untouched.changes()
+        if changes:
+            raise TreeChanged(changes)
 
 
 def outcome_of(run: GenerationState, error: GoldsmithError | None, seconds: float) -> Outcome:

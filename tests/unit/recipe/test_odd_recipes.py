@@ -89,7 +89,10 @@ def test_links_out_of_the_course_lead_where_they_led(course: CourseOnDisk, tmp_p
     (tmp_path / "data").mkdir()
     (tmp_path / "data/x.txt").write_text("3")
     (course.root / "data").symlink_to("../data")
-    body = "@gs.case\ndef a(case):\n    case.record('y', np.arange(int(open('../../../data/x.txt').read())))\n"
+    body = "def a(case):\n    case.record('y', np.arange(int(open('../../../data/x.txt').read())))\n"
+    refused = run(course, f"@gs.case\n{body}")
+    assert "copy what lies elsewhere into the course" in refused.last_line, "submissions cannot read it"
+    body = f"@gs.case(allow={{'sandbox': 'nobody is graded by it'}})\n{body}"
     assert run(course, body).code == 0
 
 
@@ -269,7 +272,7 @@ SPAWNED = """
     import goldsmith as gs
     {line}
 
-    @gs.case
+    @gs.case(allow={{"sandbox": "only forked processes start there"}})
     def loaded(case):
         loader = torch.utils.data.DataLoader(Numbers(), batch_size=4, num_workers=1, multiprocessing_context="{start}")
         case.record("batches", list(loader))
@@ -283,7 +286,7 @@ def test_processes_that_are_spawned_find_the_code(course: CourseOnDisk) -> None:
     body = """
         import multiprocessing
 
-        @gs.case
+        @gs.case(allow={"sandbox": "only forked processes start there"})
         def doubled(case):
             with multiprocessing.get_context("spawn").Pool(1) as pool:
                 case.record("y", np.array(pool.map(scale, [1.0, 2.0])))
