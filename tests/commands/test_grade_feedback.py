@@ -195,6 +195,11 @@ def test_what_is_not_judged_says_why_and_what_would_change_it() -> None:
             "whole is not right, and it is not known whether because of this part; staff will look at it",
         ),
         (case("norm"), "Head", "no case shows it by itself; staff will look at it"),
+        (
+            case("whole", unseen=("Head.forward",)),
+            "Head",
+            "whole is right without showing whether this part is; staff will look at it",
+        ),
     ):
         found = verdict(wrong, parts=())
         scored = grade(found, rubric(parts={name: 1.0}))

@@ -272,6 +272,8 @@ class Scorer:
         hidden = hidden or next((case for case in wrong if case.outcome == DIFFERS), None)
         if hidden is None:
             return f"no case shows it by itself; {_STAFF}"
+        if hidden.outcome in RIGHT:
+            return f"{hidden.name} is right without showing whether this part is; {_STAFF}"
         blamed = dict.fromkeys(part_of(item.callable) for item in hidden.modules if item.source)
         others = [part for part in blamed or [self.verdict.first_part] if part not in ("", name)]
         if not others:
