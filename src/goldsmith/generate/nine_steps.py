@@ -16,11 +16,7 @@ from goldsmith.course.solutions import Placement, placements, variants_of
 from goldsmith.course.starter_diff import written_parts
 from goldsmith.course.subject import Subject
 from goldsmith.errors.base import GoldsmithError
-<<<<<<< ours
-from goldsmith.errors.gold import GoldIsStale, GoldKept, TreeChanged
-=======
-from goldsmith.errors.gold import GoldIsStale, GoldKept, GoldRefused
->>>>>>> theirs
+from goldsmith.errors.gold import GoldIsStale, GoldKept
 from goldsmith.errors.injection import IsInjected
 from goldsmith.errors.recipe import NoRecipe
 from goldsmith.foundation.wording import count_of
