@@ -356,9 +356,7 @@ def _is_same_module(one: dict[str, Any], two: dict[str, Any]) -> bool:
 def _limit(tolerance: dict[str, Any], sketch: Sketch) -> float:
     """Return how far off a whole tensor may be, relative to its size."""
     own = [tolerance[name] for name in ("l2", "max") if tolerance.get(name) is not None]
-    if own:
-        return float(min(own))
-    return float((tolerance.get("rtol") or 0.0) + (tolerance.get("atol") or 0.0) / sketch.rms)
+    return float(min(own) if own else (tolerance.get("rtol") or 0.0) + (tolerance.get("atol") or 0.0) / sketch.rms)
 
 
 def _how_far(off: float) -> str:
