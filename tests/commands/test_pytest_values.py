@@ -264,6 +264,24 @@ def test_values_that_are_mostly_rounding_are_told_when_they_are_recorded(keeping
     keeping.run("--gold-update", tests=tests).stdout.fnmatch_lines([f"    {told}"])
 
 
+def test_what_rounding_decides_is_inconclusive_unless_it_is_the_same(keeping: KeepingTests) -> None:
+    tests = """
+    def choose(x):
+        return torch.where((x / 3) * 3 > x, x + 40, x - 40) * FACTOR
+
+    def test_it(gold):
+        gold.check(choose, torch.linspace(1, 9, 64))
+    """
+    keeping.record(tests)
+    keeping.run().assert_outcomes(passed=1)
+    for factor in ("1.000001", "1.4"):
+        keeping.change("FACTOR = 1.0", f"FACTOR = {factor} #")
+        result = keeping.run()
+        result.assert_outcomes(failed=1)
+        result.stdout.fnmatch_lines(["E  *inconclusive: rounding alone moves value by more than 10% of its size*"])
+        keeping.change(f"FACTOR = {factor} #", "FACTOR = 1.0")
+
+
 def test_given_tolerances_are_used(keeping: KeepingTests) -> None:
     tests = """
     def test_values(gold):

@@ -84,7 +84,7 @@ def parity(
     positional arguments, or dict(x=…) for named ones. What both print is not shown. Models too large for copies and
     traces are compared in Python, by goldsmith.parity(…, in_step=True).
 
-    Exit codes: 0 agrees, 1 differs, 2 bad usage, 3 could not run.
+    Exit codes: 0 agrees, 1 differs, 2 bad usage, 3 could not run, or inconclusive.
     """
     with report_errors("parity", as_json=json, debug=debug, subjects="candidates") as report:
         _check_options(reference, candidate, setup, inputs)

@@ -18,6 +18,7 @@ from goldsmith.generate.jobs import make_job
 from goldsmith.generate.options import Options
 from goldsmith.generate.recording import Recording
 from goldsmith.gold.calibration import (
+    ALLOWED_NOISE,
     CONTROLS,
     FLOAT32,
     FLOAT64,
@@ -32,7 +33,7 @@ from goldsmith.gold.facts import CaseFacts
 from goldsmith.gold.files import REFERENCE_SUFFIX, read_arrays, write_arrays
 from goldsmith.gold.hints import Advice
 from goldsmith.gold.manifest import Calibration
-from goldsmith.gold.tolerances import Tolerance
+from goldsmith.gold.tolerances import BLIND, Tolerance, first_jump
 from goldsmith.process.fork_client import ForkServer
 from goldsmith.process.launcher import Watcher, run_parallel
 from goldsmith.process.messages import CALL_NOISE, GOLD, NOTHING, Job, KeptCase, Trial, TrialFailure
@@ -61,6 +62,8 @@ class Measured:
     notes: list[str] = field(default_factory=list)
     problems: dict[str, list[str]] = field(default_factory=dict)
     """Why this is not to be gold."""
+    waivers: list[str] = field(default_factory=list)
+    """The names of the checks that a recipe can waive then."""
 
 
 def measure(
@@ -93,8 +96,9 @@ def measure(
             found.call_noise[case.name] = {} if calibrated.unfaithful else outcomes.call_noise[case.definition]
             advice += calibrated.advice
             found.notes += _notes(case, calibrated, own)
-            if calibrated.far:
-                found.problems[case.name] = list(_problems(case, calibrated))
+            if calibrated.far or calibrated.blind:
+                found.problems[case.name] = list(_problems(case, calibrated, found.call_noise[case.name]))
+            found.waivers += [FLOAT64] * bool(calibrated.far) + [ALLOWED_NOISE] * bool(calibrated.blind)
             if calibrated.reference:
                 found.references[case.name] = recording.first / (case.name + REFERENCE_SUFFIX)
                 write_arrays(calibrated.reference, found.references[case.name])
@@ -225,10 +229,17 @@ def _call_noise(case: str, folders: Sequence[Path]) -> dict[str, float]:
     return found
 
 
-def _problems(case: CaseFacts, calibrated: Calibrated) -> Iterator[str]:
+def _problems(case: CaseFacts, calibrated: Calibrated, call_noise: Mapping[str, float]) -> Iterator[str]:
     for path, far in calibrated.far.items():
         where = f"case {case.name}: {case.label(path)}"
         yield f"{where} is {far:.0%} of its size away from what the solution itself computes in float64"
+    for path in calibrated.blind[:1]:
+        jump = first_jump(call_noise)
+        begins = f" (that begins in {jump}: does a choice there depend on the last bit?)" if jump else ""
+        yield (
+            f"case {case.name}: rounding alone moves {case.label(path)} by more than {BLIND:.0%} of its size{begins}, "
+            "so nothing can be judged by it: choose inputs without near-ties, or record what the choice is made from"
+        )
 
 
 def _notes(case: CaseFacts, calibrated: Calibrated, failures: Sequence[TrialFailure]) -> Iterator[str]:

@@ -325,7 +325,7 @@ def _contents(
     run.notes += measured.notes
     if measured.problems:
         problems = [text for texts in measured.problems.values() for text in texts]
-        raise refusal(assignment.name, problems, ["float64"], list(measured.problems))
+        raise refusal(assignment.name, problems, list(dict.fromkeys(measured.waivers)), list(measured.problems))
     run.environment = previous.environment_differences(result.environment)
     run.noise = previous.noise({name: movements[name] for name in kept.values})
     if run.noise:

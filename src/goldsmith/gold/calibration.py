@@ -26,6 +26,8 @@ from goldsmith.gold.tolerances import (
     Noise,
     Tolerance,
     apply_pin,
+    blind_paths,
+    is_blind,
     pin_for,
     sizes_of,
     tolerance_ratio,
@@ -57,6 +59,8 @@ rotary angles at position 4,000 are 0.0002 off in float32 for every implementati
 ZERO = 1e-6
 """A tensor whose float64 values are smaller by this factor is mathematically zero, and pure noise in float32."""
 
+ALLOWED_NOISE = "noise"
+"""The name by which a recipe accepts a case of which nothing can be judged."""
 FLOAT64, FLOAT32, OTHER_SEED = "float64", "float32", "seed"
 NOISE, NARROWED = "noise-", "narrowed-"
 CONTROLS = ("again-1", "again-2")
@@ -112,6 +116,8 @@ class Calibrated:
     untrusted: list[str] = field(default_factory=list)
     far: dict[str, float] = field(default_factory=dict)
     """How far gold is from its own float64 value, as a share of its size, where that is too far."""
+    blind: list[str] = field(default_factory=list)
+    """What noise moves too far to judge anything by, if that is all that was recorded."""
     unfaithful: bool = False
 
 
@@ -149,6 +155,7 @@ def calibrate(case: CaseFacts, trials: Trials) -> Calibrated:
             found.reference.pop(NOISY_PREFIX + path, None)
     chance = {path for path, item in trials.differences.get(OTHER_SEED, {}).items() if item.any()}
     found.far = {path: far for path, far in found.far.items() if path not in chance and not case.allows(path, FLOAT64)}
+    found.blind = _blind(case, leaves, trials, found)
     found.advice = list(_advice(case, leaves, trials, found))
     return found
 
@@ -200,6 +207,15 @@ def _unmoved(measured: Tolerance, exact: bool) -> Tolerance:
         atol=_digits(max(ATOL * min(measured.scale, 1.0), (measured.max or 0.0) * measured.scale)),
         scale=measured.scale,
     )
+
+
+def _blind(case: CaseFacts, leaves: Mapping[str, LeafFacts], trials: Trials, found: Calibrated) -> list[str]:
+    """List what noise moves too far, unless something else was recorded that can be judged."""
+    sizes = {path: values.size for path, values in trials.gold.items()}
+    if not all(path in found.tolerances and is_blind(found.tolerances[path], sizes[path]) for path in leaves):
+        return []
+    blind = blind_paths(found.tolerances, sizes)
+    return [] if any(case.allows(path, ALLOWED_NOISE) for path in blind) else blind
 
 
 def _hold_to_float64(

@@ -27,6 +27,12 @@ UNSEEN = 0.01
 """A tolerance is only reported as blind if it is blind to more than this share of the elements."""
 TOLERANCE_FLOOR = 1e-11
 """The smallest relative tolerance of results that are float64 by nature."""
+BLIND = 0.1
+"""A measured tolerance that is a larger share of a tensor's size judges nothing: noise decides."""
+MOSTLY = 0.25
+"""The share of noisy elements from which a whole tensor counts as noise."""
+_NEGLIGIBLE = 1e-4
+"""A tensor so much smaller than the largest beside it is zero but for rounding, such as a key's bias's gradient."""
 SMALLEST_LIMIT, LIFT = 2.0**-960, 2.0**500
 """Limits below the first lose digits in float64; they are compared with gaps after multiplying both by the second."""
 DRAWS = "draws"
@@ -167,6 +173,28 @@ def with_floor(tolerance: Tolerance, dtype: str, floor: float = TOLERANCE_FLOOR)
         max=max(tolerance.max or 0.0, floor),
         noisy_limit=max(tolerance.noisy_limit, floor * tolerance.scale),
     )
+
+
+def blind_paths(tolerances: Mapping[str, Tolerance], counts: Mapping[str, int]) -> list[str]:
+    """List the tensors that noise moves so far that nothing can be judged by them; `counts` are their elements."""
+    measured = {path: item for path, item in tolerances.items() if item.kind == "measured" and path in counts}
+    largest = max((item.scale for item in measured.values()), default=0.0)
+    telling = {path: item for path, item in measured.items() if item.scale > _NEGLIGIBLE * largest}
+    return [path for path, item in telling.items() if is_blind(item, counts[path])]
+
+
+def is_blind(tolerance: Tolerance, count: int) -> bool:
+    """Say whether a measured tolerance of so many elements is larger than a tenth of their size, or most of them are
+    noise of that size."""
+    if tolerance.kind != "measured":
+        return False
+    is_noise = tolerance.noisy > MOSTLY * count and tolerance.noisy_limit > BLIND * tolerance.scale
+    return is_noise or (tolerance.l2 or 0.0) > BLIND
+
+
+def first_jump(call_noise: Mapping[str, float]) -> str:
+    """Return the first call, in the order in which they ended, that noise moves so far; empty if there is none."""
+    return next((name for name, noise in call_noise.items() if noise > BLIND), "")
 
 
 def sizes_of(gold: npt.NDArray[np.float64], scale: float) -> npt.NDArray[np.float64]:

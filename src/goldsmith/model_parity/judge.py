@@ -28,6 +28,7 @@ from goldsmith.model_parity.both_sides import (
     renamed,
 )
 from goldsmith.model_parity.carry_weights import CannotCarry, CannotConvertWeights, carry_weights
+from goldsmith.model_parity.inconclusive import or_inconclusive
 from goldsmith.model_parity.modules import JudgedModules, ModuleJudge
 from goldsmith.model_parity.noise import FINEST, Limits, Measured
 from goldsmith.model_parity.output_pairs import CannotPairOutputs
@@ -226,6 +227,7 @@ class _Judging:
             own_dtype_only=bool(runs.why_not),
         )
         verdict = decide(verdict, natural, wide)
+        verdict = verdict if self.both.tolerance_given else or_inconclusive(verdict, runs, measured, natural, wide)
         if self.evidence is not None:
             in_wide = wide is not None and verdict.leaves == wide.leaves
             mine, theirs = runs.wide if in_wide and runs.wide else (runs.mine, runs.theirs)

@@ -25,7 +25,7 @@ from goldsmith.gold.facts import CaseFacts, FileFacts, LeafFacts
 from goldsmith.gold.files import NOISY_PREFIX
 from goldsmith.gold.precision import computed_dtype, is_float64, unit_of
 from goldsmith.gold.safetensors_reader import Bfloat16
-from goldsmith.gold.tolerances import Tolerance, with_floor
+from goldsmith.gold.tolerances import MOSTLY, Tolerance, with_floor
 from goldsmith.process.sides import FLOAT64, OWN, Ran, RunAsk, Side
 
 QUICK = 4
@@ -37,10 +37,6 @@ _OTHER_BITS = 2.0**-40
 FINEST = 3e-7
 """The smallest relative tolerance in float64. Two right models agree to 1e-12 there, or to 6e-8 where they keep a table
 that was computed in float32; a wrong epsilon (1e-6 for 1e-12) makes a norm 5e-7 off."""
-
-
-MOSTLY = 0.25
-"""The share of noisy elements from which a whole tensor counts as noise."""
 
 
 @dataclass
@@ -138,10 +134,10 @@ def _noisy(ask: RunAsk, seed: int, precision: str) -> RunAsk:
 
 def _call_noise(plain: Ran, noisy: list[Ran]) -> dict[int, float]:
     """Return how far each call's output moves with noise, times the safety of every tolerance."""
-    before = _calls(plain)
+    before = calls_of(plain)
     found: dict[int, float] = {}
     for ran in noisy:
-        after = _calls(ran)
+        after = calls_of(ran)
         if [call.module for call in after] != [call.module for call in before]:
             continue
         for one, two in zip(before, after, strict=True):
@@ -151,7 +147,8 @@ def _call_noise(plain: Ran, noisy: list[Ran]) -> dict[int, float]:
     return found
 
 
-def _calls(ran: Ran) -> list[Call]:
+def calls_of(ran: Ran) -> list[Call]:
+    """Read the calls in a run's trace; none where it was not traced."""
     return calls_in(ran.trace) if ran.trace is not None else []
 
 

@@ -97,7 +97,7 @@ class ParityReport(msgspec.Struct, frozen=True, kw_only=True):
     outcome: Outcome
     """`agrees`, `differs` or `could-not-run`."""
     kind: str = ""
-    """What kept it from being judged, such as `weights`, `inputs`, `outputs`, `random` or `memory`."""
+    """What kept it from being judged, such as `weights`, `inputs`, `outputs`, `random`, `memory` or `inconclusive`."""
     reason: str = ""
     """The same in words."""
     first_divergence: str = ""

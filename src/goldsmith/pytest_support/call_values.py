@@ -19,6 +19,7 @@ from goldsmith.errors.pytest import GoldMismatch, NotRepeatable, ReturnsNothing
 from goldsmith.foundation.nested import leaves_in, walk
 from goldsmith.gold.arrays import dtype_name, is_array, is_tensor, numbers_of
 from goldsmith.gold.calibration import NOISE, TOO_NOISY
+from goldsmith.gold.tolerances import BLIND, blind_paths
 from goldsmith.model_parity.noise import QUICK, Limits, measure_noise, rounded_values
 from goldsmith.process.sides import FLOAT64, OUTPUT, LoadAsk, Ran, RunAsk, Side
 from goldsmith.pytest_support.keepable import VALUE, keepable
@@ -155,6 +156,18 @@ def judge_call(found: Comparison, wide: Mapping[str, Any], kept: KeptCheck) -> t
     )
     verdict = decide(CaseVerdict(name="", title="", outcome=AGREES), found, sharp)
     return (found, "") if (verdict.outcome == AGREES) == bool(found) else (sharp, FLOAT64)
+
+
+def undecided(found: Comparison, kept: KeptCheck) -> str:
+    """Say why it is not known whether values agree that do: rounding alone moves them as far. Empty if it is known;
+    what is the same to the last bit is."""
+    counts = {leaf.path: leaf.elements for leaf in found.leaves if not leaf.identical}
+    for path in blind_paths(kept.tolerances, counts):
+        return (
+            f"inconclusive: rounding alone moves {path or VALUE} by more than {BLIND:.0%} of its size, so nothing can "
+            "be judged by it; check it on other inputs, or with rtol or atol"
+        )
+    return ""
 
 
 def _too_noisy(limits: Limits, value: Any) -> str:

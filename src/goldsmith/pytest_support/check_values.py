@@ -24,7 +24,7 @@ from goldsmith.errors.pytest import (
     ModelWithoutInputs,
 )
 from goldsmith.gold.arrays import is_array
-from goldsmith.pytest_support.call_values import Callee, CallValues, judge_call
+from goldsmith.pytest_support.call_values import Callee, CallValues, judge_call, undecided
 from goldsmith.pytest_support.differences import difference_text
 from goldsmith.pytest_support.keepable import keepable, refuse_nan
 from goldsmith.pytest_support.kept_gold import SEED, KeptCheck, ToKeep, read_kept, write_kept
@@ -156,6 +156,9 @@ class ValueChecks:
         if call is not None and not own:
             found, dtype = judge_call(found, wide, kept)
             mine, theirs = (wide, kept.reference) if dtype else (actual, kept.value)
+        unknown = undecided(found, kept) if found and call is not None and not own else ""
+        if unknown:
+            raise GoldMismatch(f"{place.case}: {unknown}\n{_next_step(place)}")
         if found:
             if self._session.update:
                 note(self._session.folder, place, UNCHANGED)

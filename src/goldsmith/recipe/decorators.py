@@ -14,7 +14,7 @@ from goldsmith.course.points import MOST_POINTS, are_points
 from goldsmith.errors.recipe import RecipeMisuse
 
 OUTPUT, CHECKPOINT = "output", "checkpoint"
-ALLOWABLE = ("nan", "inf", "constant", "range", "float64", "hollow")
+ALLOWABLE = ("nan", "inf", "constant", "range", "float64", "hollow", "noise")
 _RESERVED = {"manifest", "readme"}
 
 F = TypeVar("F", bound=Callable[..., Any])

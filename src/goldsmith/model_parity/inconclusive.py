@@ -1,0 +1,53 @@
+"""Say that a comparison is inconclusive where the reference's own noise is as large as what is compared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from goldsmith.check.case_verdict import shown_path
+from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, CaseVerdict
+from goldsmith.comparison.results import Comparison
+from goldsmith.gold.calibration import SAFETY
+from goldsmith.gold.tolerances import BLIND, blind_paths, first_jump
+from goldsmith.model_parity.both_sides import Runs
+from goldsmith.model_parity.noise import Limits, Measured, calls_of
+from goldsmith.process.sides import OUTPUT, Ran
+
+INCONCLUSIVE = "inconclusive"
+"""The kind of a comparison that agrees only because noise moves the reference as far."""
+
+
+def or_inconclusive(
+    verdict: CaseVerdict, runs: Runs, measured: Measured, natural: Comparison, wide: Comparison | None
+) -> CaseVerdict:
+    """Return a verdict as it is, unless it agrees only because a tolerance is as large as what it is for: then nothing
+    can be said."""
+    if verdict.outcome != AGREES:
+        return verdict
+    blind = _undecided(measured.own, natural) if wide is None else _undecided(measured.wide, wide)
+    if not blind:
+        return verdict
+    jump = _first_jump_in(runs.wide[0] if runs.wide else runs.mine, measured.calls)
+    begins = f"; that begins in {jump}: does a choice there depend on the last bit?" if jump else ""
+    reason = (
+        f"inconclusive: rounding alone moves {shown_path(blind[0])} of the reference by more than {BLIND:.0%} of "
+        f"its size{begins}; give other inputs, or a tolerance of your own"
+    )
+    return msgspec.structs.replace(verdict, outcome=COULD_NOT_RUN, kind=INCONCLUSIVE, reason=reason)
+
+
+def _undecided(limits: Limits, found: Comparison) -> list[str]:
+    """List what agrees only because noise moves the reference itself as far, so that it says nothing: any output, or
+    all of the gradients or weights that were compared. What is the same to the last bit says something."""
+    counts = {leaf.path: leaf.elements for leaf in found.leaves if not leaf.identical}
+    blind = [path for path in blind_paths(limits.tolerances, counts) if path in counts]
+    outputs = [path for path in blind if path.partition(".")[0] == OUTPUT]
+    return outputs or (blind if len(blind) == len(found.leaves) else [])
+
+
+def _first_jump_in(plain: Ran, calls: Mapping[int, float]) -> str:
+    """Name the first call, in the order in which they ended, whose output noise moves as far as that."""
+    ended = sorted(calls_of(plain), key=lambda call: (call.end, -call.position))
+    return first_jump({call.label: calls.get(call.position, 0.0) / SAFETY for call in ended})
