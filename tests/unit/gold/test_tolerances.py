@@ -106,7 +106,7 @@ def test_random_numbers_that_are_not_stored_are_found(course: CourseOnDisk) -> N
 def test_a_case_of_pure_chaos_is_called_noisy(course: CourseOnDisk) -> None:
     solution = "def scale(x):\n    for _ in range(60):\n        x = 3.9 * x * (1 - x)\n    return x\n"
     body = MEAN.replace("np.random.randn(40, 30)", "np.random.rand(40, 30)")
-    body = body.replace("scale(x))", 'scale(x), allow={"float64": "chaos"})')
+    body = body.replace("scale(x))", 'scale(x), allow={"float64": "chaos", "noise": "chaos"})')
     gold = calibrated(course, body, solution=solution)
     assert "noisy:gold_output" in advice_of(gold)
     assert tolerance_of(gold).noisy > 600
