@@ -366,10 +366,8 @@ def _how_far(off: float) -> str:
 
 
 def _shown(path: str) -> str:
-    name, _, number = path.rpartition(".")
-    if number.isdecimal():
-        return f"item {number} of {_shown(name)}"
-    return path.partition(".")[2] or "the output"
+    name, _, item = path.rpartition(".")
+    return f"item {item} of {_shown(name)}" if item.isdecimal() else path.partition(".")[2] or "the output"
 
 
 def _leaves(path: str, value: Any) -> Any:
