@@ -27,10 +27,12 @@ from goldsmith.gold.tolerances import (
     Tolerance,
     apply_pin,
     blind_paths,
+    digits,
     is_blind,
     pin_for,
     sizes_of,
     tolerance_ratio,
+    unmoved_tolerance,
 )
 
 if TYPE_CHECKING:
@@ -186,27 +188,11 @@ def _inexact(
             found.untrusted.append(path)
     measured = _measure(gaps, gold, scale, units)
     if not any(gap.any() for gap in gaps.values()):
-        found.tolerances[path] = _unmoved(measured.tolerance, is_exact(gold, leaf.dtype))
+        found.tolerances[path] = unmoved_tolerance(measured.tolerance, is_exact(gold, leaf.dtype))
         return
     found.tolerances[path] = measured.tolerance
     if measured.tolerance.noisy:
         found.reference[NOISY_PREFIX + path] = measured.noisy
-
-
-def _unmoved(measured: Tolerance, exact: bool) -> Tolerance:
-    """Return the tolerance of a leaf that no trial moved. It is exact by nature, or else nothing was measured: the
-    disturbance was rounded away by code that torch does not see."""
-    trials = measured.noise.trials if measured.noise else 0
-    if exact:
-        reason = f"its numbers are exact: in {trials} trials none of them moved"
-        return msgspec.structs.replace(measured, reason=reason)
-    return Tolerance(
-        kind="customary",
-        reason=f"customary, because {trials} trials moved nothing at all, which measures nothing",
-        rtol=RTOL,
-        atol=_digits(max(ATOL * min(measured.scale, 1.0), (measured.max or 0.0) * measured.scale)),
-        scale=measured.scale,
-    )
 
 
 def _blind(case: CaseFacts, leaves: Mapping[str, LeafFacts], trials: Trials, found: Calibrated) -> list[str]:
@@ -262,21 +248,21 @@ def _measure(gaps: Mapping[str, Array], gold: Array, scale: float, units: tuple[
     size = np.abs(gold[finite])
     noise = Noise(
         trials=len(gaps),
-        l2=_digits(l2),
-        max=_digits(farthest[worst]),
+        l2=digits(l2),
+        max=digits(farthest[worst]),
         worst=worst,
-        float64=_digits(farthest[FLOAT64]) if FLOAT64 in farthest else None,
-        customary=_digits(max(float(np.max(gap[finite] / (ATOL + RTOL * size), initial=0)) for gap in gaps.values())),
-        unseen=_digits(float(np.mean((size > 0) & (size <= ATOL + RTOL * size)))) if size.size else 0.0,
+        float64=digits(farthest[FLOAT64]) if FLOAT64 in farthest else None,
+        customary=digits(max(float(np.max(gap[finite] / (ATOL + RTOL * size), initial=0)) for gap in gaps.values())),
+        unseen=digits(float(np.mean((size > 0) & (size <= ATOL + RTOL * size)))) if size.size else 0.0,
     )
     tolerance = Tolerance(
         kind="measured",
         reason=f"{SAFETY:g} x the noise of {len(gaps)} trials",
-        l2=_digits(max(SAFETY * l2, FLOOR_L2 * eps, FLOOR_STEPS * step)),
-        max=_digits(max(SAFETY * farthest[worst], FLOOR_MAX * eps, FLOOR_STEPS * step)),
-        scale=_digits(scale),
+        l2=digits(max(SAFETY * l2, FLOOR_L2 * eps, FLOOR_STEPS * step)),
+        max=digits(max(SAFETY * farthest[worst], FLOOR_MAX * eps, FLOOR_STEPS * step)),
+        scale=digits(scale),
         noisy=int(noisy.sum()),
-        noisy_limit=_digits(NOISY_SAFETY * float(wild.max())) if wild.size else 0.0,
+        noisy_limit=digits(NOISY_SAFETY * float(wild.max())) if wild.size else 0.0,
         noise=noise,
     )
     return _Measured(tolerance, noisy)
@@ -343,11 +329,6 @@ def _rms(values: Array) -> float:
 
 def _eps(leaf: LeafFacts) -> float:
     return _EPS.get(leaf.dtype, _COARSEST)
-
-
-def _digits(number: float) -> float:
-    """Round to three digits: a random measurement has no more."""
-    return float(f"{number:.2e}")
 
 
 def _advice(case: CaseFacts, leaves: Mapping[str, LeafFacts], trials: Trials, found: Calibrated) -> Iterator[Advice]:

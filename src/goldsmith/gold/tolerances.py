@@ -272,3 +272,24 @@ def scalar_ratio(gap: float, limit: float) -> float:
         return 0.0
     found = gap / limit if limit else math.inf
     return math.inf if math.isnan(found) else found
+
+
+def unmoved_tolerance(measured: Tolerance, exact: bool) -> Tolerance:
+    """Return the tolerance of a leaf that no trial moved. It is exact by nature, or else nothing was measured: the
+    disturbance was rounded away by code that torch does not see."""
+    trials = measured.noise.trials if measured.noise else 0
+    if exact:
+        reason = f"its numbers are exact: in {trials} trials none of them moved"
+        return msgspec.structs.replace(measured, reason=reason)
+    return Tolerance(
+        kind="customary",
+        reason=f"customary, because {trials} trials moved nothing at all, which measures nothing",
+        rtol=RTOL,
+        atol=digits(max(ATOL * min(measured.scale, 1.0), (measured.max or 0.0) * measured.scale)),
+        scale=measured.scale,
+    )
+
+
+def digits(number: float) -> float:
+    """Round to three digits: a random measurement has no more."""
+    return float(f"{number:.2e}")

@@ -138,7 +138,8 @@ def of_speech() -> None:
             layer, block = f"{side}.layers.*", f"{side}.blocks.*"
             attentions = (("self_attn", "attn"), ("encoder_attn", "cross_attn"))
             for mine, theirs in attentions[: 1 if side == "encoder" else 2]:
-                renames(*((f"{layer}.{mine}.{a}.{kind}", f"{block}.{theirs}.{b}.{kind}") for a, b in names.items()))
+                known = {a: b for a, b in names.items() if (a, kind) != ("k_proj", "bias")}  # keys have no bias
+                renames(*((f"{layer}.{mine}.{a}.{kind}", f"{block}.{theirs}.{b}.{kind}") for a, b in known.items()))
                 rename(f"{layer}.{mine}_layer_norm.{kind}", f"{block}.{theirs}_ln.{kind}")
             renames(
                 (f"{layer}.fc1.{kind}", f"{block}.mlp.0.{kind}"),
