@@ -248,7 +248,7 @@ def _excuse_provided(
             verdicts[name],
             outcome=PROVIDED_CHANGED,
             own_dtype_only=verdict.own_dtype_only,
-            reason=f"{verdicts[name].reason}; it agrees with the provided {', '.join(needed)} put back",
+            reason=f"{verdicts[name].reason}; it agrees with {', '.join(needed)} as it was given",
         )
         for name, verdict in fixed.items()
     }

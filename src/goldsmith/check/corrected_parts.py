@@ -4,6 +4,10 @@ A part that only runs together with a wrong one cannot be judged by what comes o
 blame: the smallest set of parts is searched with whose solution in place every failing case agrees. Those are wrong;
 every other part has done all that its cases ask of it.
 
+Parts that call each other in another way than the solution's (a block that is passed its tables) can only be replaced
+together. A case that calls one of them as the assignment says cannot run, which speaks of its arguments and not of what
+it computes. So cases that could not run are searched apart: those that gave values still find out who is wrong.
+
 The precautions: these runs come last, each in a new workspace and process; the solution's part is there as bytecode,
 and the process in which a part is judged never has the solution's own version of it, nor a helper that both use; of a
 run only one thing is taken, whether a case agrees. Nothing that it prints, raises or leaves behind is read.
@@ -55,7 +59,7 @@ class Inconclusive(Exception):
 @dataclass(frozen=True)
 class Correction:
     """The smallest set of parts with which `cases` agree once those are the solution's; `wrong` are those of them that
-    are to blame, and not only tied to one that is."""
+    are to blame, and not only tied to one that is. It is empty where nobody can say which of them is."""
 
     parts: frozenset[str]
     wrong: frozenset[str]
@@ -72,7 +76,7 @@ def smallest_correction(
     """Search for the parts that are wrong. `failing` are the cases with the parts that they run, `blamed` who is blamed
     so far, those of them that were `seen` to go wrong among them, `cleared` parts that have cases of their own, which
     agree; None if nothing fixes any case. A part that was not seen to go wrong, and that changes nothing by itself, may
-    be needed only because it fits no other: it is not called wrong.
+    be needed only because it fits no other: it is not called wrong. If that is so of all of them, none is.
 
     The result does not depend on the order of parts or cases.
     """
@@ -97,7 +101,7 @@ def smallest_correction(
         tied = {part for part in doubtful if not trial(frozenset({part}), fixed)}
     except Inconclusive:
         tied = set(doubtful)
-    return Correction(found, found - tied or found, fixed)
+    return Correction(found, found - tied, fixed)
 
 
 def _case_by_case(
@@ -184,11 +188,8 @@ class CorrectedParts:
             for name, case in verdicts.items()
             if case.outcome == DIFFERS or (case.outcome == COULD_NOT_RUN and case.kind not in _NOT_THE_CODE)
         }
-        items = [
-            item for name in failing for item in sources(verdicts[name].modules) if part_of(item.callable) in known
-        ]
-        blamed = {part_of(item.callable) for item in items} | known.intersection(self.provided.unwritten)
-        seen = {part_of(item.callable) for item in items if not item.inferred}
+        blamed = {part_of(item.callable) for name in failing for item in sources(verdicts[name].modules)}
+        blamed = known & {*blamed, *self.provided.unwritten}
         right = {part.name for part in judge_parts(list(verdicts.values()), self.shown) if part.outcome in RIGHT}
         if not any(failing.values()) or _is_plain(failing, blamed, right):
             return verdicts
@@ -200,16 +201,35 @@ class CorrectedParts:
                 # what ran before them has left something behind, be it in a case that agrees
                 failing |= dict.fromkeys(disturbed, tuple(known))
                 self._before = tuple(verdicts)
-            found = smallest_correction(failing, blamed, cleared, self._trial, seen)
-            if self.provided.restorable and (found is None or len(found.cases) < len(failing)):
+            found = self._search(failing, blamed, cleared, verdicts)
+            if self.provided.restorable and len(found) < len(failing):
                 self._restores = True
                 self._judged.clear()
-                found = smallest_correction(failing, blamed, cleared, self._trial, seen) or found
+                found = self._search(failing, blamed, cleared, verdicts) or found
         except Inconclusive:
             return verdicts
-        if found is None:
-            return verdicts
-        return {name: self._corrected(case, found, cleared, verdicts) for name, case in verdicts.items()}
+        return {
+            name: self._corrected(case, found[name], cleared, verdicts) if name in found else case
+            for name, case in verdicts.items()
+        }
+
+    def _search(
+        self,
+        failing: Mapping[str, Collection[str]],
+        blamed: Collection[str],
+        cleared: Collection[str],
+        verdicts: Mapping[str, CaseVerdict],
+    ) -> dict[str, Correction]:
+        """Return the correction by which each case agrees, of those for which there is one."""
+        items = [item for name in failing for item in sources(verdicts[name].modules) if not item.inferred]
+        returned = {name: parts for name, parts in failing.items() if verdicts[name].outcome != COULD_NOT_RUN}
+        raised = {name: parts for name, parts in failing.items() if name not in returned}
+        found: dict[str, Correction] = {}
+        for cases in (returned, raised):
+            seen = {part_of(item.callable) for item in items if item.outcome == DIFFERS or item.case in cases}
+            correction = smallest_correction(cases, blamed, cleared, self._trial, seen) if cases else None
+            found |= dict.fromkeys(correction.cases, correction) if correction else {}
+        return found
 
     def _is_cleared(self, part: str, verdicts: Mapping[str, CaseVerdict]) -> bool:
         """Return whether the narrowest cases of everything in a part agree."""
@@ -265,22 +285,22 @@ class CorrectedParts:
     def _corrected(
         self, case: CaseVerdict, found: Correction, cleared: Collection[str], verdicts: Mapping[str, CaseVerdict]
     ) -> CaseVerdict:
-        if case.name not in found.cases:
-            return case
-        needed = self._needed(case.name, found)
-        wrong = [part for part in self.shown.parts(case.name) if part in found.wrong & needed]
-        wrong = wrong or sorted(found.wrong & needed or found.wrong)
+        needed, judged = self._needed(case, found)
+        guilty = found.wrong or found.parts
+        wrong = [part for part in self.shown.parts(case.name) if part in guilty & needed]
+        wrong = wrong or sorted(guilty & needed or guilty)
         modules = [
             msgspec.structs.replace(
                 item,
                 source=item.source and part_of(item.callable) in wrong,
-                shared=False,
+                shared=not found.wrong,
                 methods=self._methods(case.name, item) if item.source else (),
             )
             for item in case.modules
         ]
         blamed = {part_of(item.callable) for item in modules if item.source}
-        modules += [self._source(case, part, verdicts) for part in wrong if part not in blamed]
+        if not (blamed and not found.wrong):
+            modules += [self._source(case, part, verdicts) for part in wrong if part not in blamed]
         first = next(item for item in modules if item.source)
         is_same = case.first_part in wrong
         return msgspec.structs.replace(
@@ -289,15 +309,19 @@ class CorrectedParts:
             first_divergence=case.first_divergence if is_same else first.label,
             first_part=case.first_part if is_same else first.kind,
             corrected=tuple(sorted(needed | self._helped(case.name, needed) - set(cleared))),
+            own_dtype_only=judged.own_dtype_only,
             unseen=(),
         )
 
-    def _needed(self, case: str, found: Correction) -> frozenset[str]:
-        """Return the fewest parts with which a case was seen to agree, of those that were found."""
-        agreed = [parts for parts, name in self._judged if name == case and parts <= found.parts]
-        agreed = [parts for parts in agreed if self._judged[parts, case].outcome == AGREES]
+    def _needed(self, case: CaseVerdict, found: Correction) -> tuple[frozenset[str], CaseVerdict]:
+        """Return the fewest parts with which a case was seen to agree, of those that were found, and how it did."""
+        agreed = {
+            parts: verdict
+            for (parts, name), verdict in self._judged.items()
+            if name == case.name and parts <= found.parts and verdict.outcome == AGREES
+        }
         fewest = min(agreed, key=lambda parts: (len(parts), sorted(parts)), default=found.parts)
-        return fewest.intersection(self.shown.parts(case)) or fewest
+        return fewest.intersection(self.shown.parts(case.name)) or fewest, agreed.get(fewest, case)
 
     def _helped(self, case: str, corrected: frozenset[str]) -> set[str]:
         """Return the parts that could have used a helper of the solution's which came with those that are corrected:

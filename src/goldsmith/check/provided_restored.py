@@ -19,7 +19,7 @@ from goldsmith.check.submissions import Submission
 from goldsmith.course.git import git
 from goldsmith.course.ignored_names import LITTER
 from goldsmith.course.layout import Assignment
-from goldsmith.course.provided import changed_provided, missing_values
+from goldsmith.course.provided import added_at_import, changed_provided, missing_values
 from goldsmith.course.provided_edits import can_be_disabled, is_in, with_provided, without_parts
 from goldsmith.course.solutions import Placement, has_solutions, module_of, placements, starter_module
 from goldsmith.course.starter_diff import written_by_students
@@ -38,8 +38,8 @@ _MAX_TRUSTED_CODE_BYTES = 4 * MAX_CODE_BYTES
 
 @dataclass(frozen=True)
 class Provided:
-    """The starter's files, the submission's versions of them, and what of provided code it changed, or left out where
-    that may not matter; `files` are all of the submission's files."""
+    """The starter's files, the submission's versions of them, and what of provided code it changed, or left out or
+    added at import where that may not matter; `files` are all of the submission's files."""
 
     starter: Mapping[str, bytes]
     submitted: Mapping[str, bytes]
@@ -85,7 +85,7 @@ class Provided:
             submitted,
             look(changed_provided),
             files,
-            look(missing_values),
+            look(_may_matter),
             functions_left(assignment, starter),
             tuple(notes),
         )
@@ -178,6 +178,10 @@ def _found(
         return []
 
 
+def _may_matter(starter: bytes, other: bytes, beside: Sequence[bytes]) -> list[str]:
+    return [*missing_values(starter, other, beside), *added_at_import(starter, other, beside)]
+
+
 def _starter_files(assignment: Assignment, submission: Submission, manifest: Manifest) -> dict[str, bytes]:
     """Read the starter's Python files as gold knows them; leave out those that no longer exist in that version."""
     course = assignment.course
@@ -222,7 +226,7 @@ def changed_by_solution(assignment: Assignment, starter: Mapping[str, bytes]) ->
         found = {}
         for name in starter.keys() & solved.keys():
             beside = [content for other, content in solved.items() if other != name]
-            changes = (find(starter[name], solved[name], beside) for find in (changed_provided, missing_values))
+            changes = (find(starter[name], solved[name], beside) for find in (changed_provided, _may_matter))
             found[name] = [part for parts in changes for part in parts]
         return found
 

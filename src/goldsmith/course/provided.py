@@ -45,6 +45,28 @@ def missing_values(starter: bytes, other: bytes, beside: Iterable[bytes] = ()) -
     return [name for name, is_there in _changes(starter, other, beside) if not is_there]
 
 
+def added_at_import(starter: bytes, other: bytes, beside: Iterable[bytes] = ()) -> list[str]:
+    """List what runs when `other` is imported, binds no name, and is not in `starter`: such a statement changes
+    something for everybody, like `torch.set_grad_enabled(False)`."""
+    mine, theirs = parse(starter), parse(other)
+    if mine is None or theirs is None:
+        return []
+    given = import_time_statements(mine)
+    return [name for name in import_time_statements(theirs) if name not in given]
+
+
+def import_time_statements(module: ParsedFile) -> dict[str, list[ast.stmt]]:
+    """Return the statements of a file that only have an effect elsewhere, by what they are called in a verdict: calls,
+    and assignments to something of another object's."""
+    found: dict[str, list[ast.stmt]] = {}
+    for node in module.body:
+        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+        is_call = isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
+        if is_call or all(isinstance(target, ast.Attribute | ast.Subscript) for target in targets):
+            found.setdefault(f"what runs at import ({ast.unparse(node)})", []).append(node)
+    return found
+
+
 def _changes(starter: bytes, other: bytes, beside: Iterable[bytes]) -> Iterator[tuple[str, bool]]:
     provided, theirs = _provided(starter), parse(other)
     if not provided or theirs is None:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from goldsmith.course.provided import Piece, pieces_of
+from goldsmith.course.provided import Piece, import_time_statements, pieces_of
 from goldsmith.course.starter_diff import ParsedFile, parse
 from goldsmith.course.stubs import Function
 from goldsmith.foundation.syntax import decode_source, encode_source
@@ -33,12 +33,22 @@ class _Edit:
 
 
 def with_provided(starter: bytes, other: bytes, parts: Sequence[str]) -> bytes:
-    """Return `other` with `parts` as the starter has them; what is missing is added to its class or file."""
+    """Return `other` with `parts` as the starter has them; what is missing is added to its class or file, and what only
+    `other` has is taken out."""
     mine, theirs = parse(starter), parse(other)
     if mine is None or theirs is None:
         return other
     given, standing = pieces_of(mine), pieces_of(theirs)
-    edits = [edit for name in parts for edit in _restore(name, mine, given[name], theirs, standing.get(name))]
+    added = import_time_statements(theirs)
+    edits = [
+        edit
+        for name in parts
+        for edit in (
+            _restore(name, mine, given[name], theirs, standing.get(name))
+            if name in given
+            else (_Edit(_begin(node), _finish(node), "pass") for node in added[name])
+        )
+    ]
     return _edited(other, edits)
 
 

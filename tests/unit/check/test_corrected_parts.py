@@ -79,5 +79,13 @@ def test_a_part_that_is_tied_to_a_wrong_one_is_not_called_wrong() -> None:
     assert found == Correction(frozenset("AB"), frozenset("A"), frozenset({"whole"}))
 
 
+def test_of_two_that_fit_only_each_other_neither_is_called_wrong_if_neither_was_seen_to_be() -> None:
+    def trial(parts: frozenset[str], cases: Collection[str]) -> frozenset[str]:
+        return frozenset(cases) if {"A", "B"} <= parts else frozenset()
+
+    found = smallest_correction({"whole": ["A", "B", "C"]}, ["A"], ["C"], trial)
+    assert found == Correction(frozenset("AB"), frozenset(), frozenset({"whole"}))
+
+
 def test_nothing_is_said_where_not_even_all_parts_of_the_solution_make_it_right() -> None:
     assert smallest_correction({"whole": ["A", "B"]}, ["A"], [], lambda parts, cases: frozenset()) is None

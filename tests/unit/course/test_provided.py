@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from goldsmith.course.provided import changed_provided, missing_values
+from goldsmith.course.provided import added_at_import, changed_provided, missing_values
 from goldsmith.course.provided_edits import UNUSABLE, with_provided, without_parts
 
 STARTER = textwrap.dedent('''
@@ -175,6 +175,17 @@ def test_however_it_was_changed(other: str, name: str) -> None:
     assert name in changed(other)
     restored = with_provided(STARTER.encode(), other.encode(), [name]).decode()
     assert name not in changed(restored)
+
+
+@pytest.mark.parametrize(
+    "statement", ["torch.set_grad_enabled(False)", "torch.tanh = torch.sigmoid", "torch.backends.flags['a'] = 1"]
+)
+def test_what_only_has_an_effect_elsewhere_is_found_and_can_be_taken_out(statement: str) -> None:
+    name = f"what runs at import ({statement})"
+    added = b"import torch\n" + statement.encode() + b"  # why\nx: int = 1\n"
+    assert added_at_import(b"import torch\n", added) == [name]
+    assert added_at_import(added, added) == []
+    assert with_provided(b"import torch\n", added, [name]) == b"import torch\npass  # why\nx: int = 1\n"
 
 
 def test_files_in_other_letters_and_encodings() -> None:
