@@ -10,9 +10,10 @@ from typing import Any
 import msgspec
 
 from goldsmith.check.module_traces import distance as tensor_distance
+from goldsmith.check.verdicts import AGREES, DIFFERS, CaseVerdict
 from goldsmith.gold.arrays import is_array, numbers_of
 from goldsmith.gold.safetensors_reader import Bfloat16
-from goldsmith.model_parity.noise import QUICK, Measured, measure_noise, rounded_values
+from goldsmith.model_parity.noise import MORE, QUICK, Measured, measure_noise, rounded_values
 from goldsmith.model_parity.output_pairs import (
     CannotPairOutputs,
     OutputPairs,
@@ -154,19 +155,32 @@ class BothSides:
         mine, theirs = (item.dtype for item in self.described)
         return theirs if self.mixed and _COARSENESS.index(theirs) > _COARSENESS.index(mine) else ""
 
-    def measure(self, ask: RunAsk, runs: Runs, told: Callable[[str], None]) -> Measured:
+    def measure(self, ask: RunAsk, runs: Runs, told: Callable[[str], None], *, more: bool = False) -> Measured:
+        """Measure the reference's noise; with `more`, by as many trials as the closest decision takes."""
         if self.tolerance_given:
             return Measured()
+        many = {"wide_trials": MORE} if more else {}
         traced = msgspec.structs.replace(ask, traced=runs.wide is not None or runs.mine.trace is not None)
         return measure_noise(
             self.reference,
             traced,
             runs.mine,
             runs.wide[0] if runs.wide else None,
-            trials=self.ask.trials,
+            trials=max(self.ask.trials, MORE) if more else self.ask.trials,
             coarser=self._coarser,
             on_run=lambda: told("measuring the reference's noise"),
+            **many,
         )
+
+    def with_overwriting(self, verdict: CaseVerdict, runs: Runs) -> CaseVerdict:
+        """Judge a candidate that changes its inputs where the reference does not."""
+        more = [name for name in runs.theirs.facts.overwrote if name not in runs.mine.facts.overwrote]
+        for name in runs.mine.facts.overwrote:
+            self.notes.append(f"the reference changes its input {name} in place")
+        if not more or verdict.outcome != AGREES:
+            return verdict
+        reason = f"the candidate changes its input {', '.join(more)} in place, and the reference does not"
+        return msgspec.structs.replace(verdict, outcome=DIFFERS, kind="overwrites", reason=reason)
 
 
 def renamed(values: Mapping[str, Any], paths: Mapping[str, str]) -> dict[str, Any]:

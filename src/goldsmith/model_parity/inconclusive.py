@@ -7,12 +7,12 @@ from collections.abc import Mapping
 import msgspec
 
 from goldsmith.check.case_verdict import shown_path
-from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, CaseVerdict
+from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, CaseVerdict
 from goldsmith.comparison.results import Comparison
 from goldsmith.gold.calibration import SAFETY
 from goldsmith.gold.tolerances import BLIND, blind_paths, first_jump
 from goldsmith.model_parity.both_sides import Runs
-from goldsmith.model_parity.noise import Limits, Measured, calls_of
+from goldsmith.model_parity.noise import NEAR, Limits, Measured, calls_of
 from goldsmith.process.sides import OUTPUT, Ran
 
 INCONCLUSIVE = "inconclusive"
@@ -36,6 +36,12 @@ def or_inconclusive(
         f"its size{begins}; give other inputs, or a tolerance of your own"
     )
     return msgspec.structs.replace(verdict, outcome=COULD_NOT_RUN, kind=INCONCLUSIVE, reason=reason)
+
+
+def is_near(verdict: CaseVerdict) -> bool:
+    """Return whether more trials may decide: values differ, all of them by little more than few trials allow."""
+    wrong = [leaf for leaf in verdict.leaves if not leaf.agrees]
+    return verdict.outcome == DIFFERS and bool(wrong) and all(leaf.excess <= NEAR for leaf in wrong)
 
 
 def _undecided(limits: Limits, found: Comparison) -> list[str]:

@@ -28,17 +28,15 @@ from goldsmith.model_parity.both_sides import (
     renamed,
 )
 from goldsmith.model_parity.carry_weights import CannotCarry, CannotConvertWeights, carry_weights
-from goldsmith.model_parity.inconclusive import or_inconclusive
-from goldsmith.model_parity.modules import JudgedModules, ModuleJudge
+from goldsmith.model_parity.inconclusive import is_near, or_inconclusive
+from goldsmith.model_parity.judged_modules import ORGANISED_DIFFERENTLY, SMALL, JudgedModules
+from goldsmith.model_parity.modules import ModuleJudge
 from goldsmith.model_parity.noise import FINEST, Limits, Measured
 from goldsmith.model_parity.output_pairs import CannotPairOutputs
 from goldsmith.model_parity.result import CarriedWeights, ParityReport
 from goldsmith.model_parity.weight_words import agrees_without, guess_notes
 from goldsmith.model_parity.words import arrangement, random_words
 from goldsmith.process.sides import FLOAT64, GRADIENTS, INPUT_GRADIENTS, OUTPUT, Loaded, RunAsk, Side
-
-ORGANISED_DIFFERENTLY = 1e-9
-"""Two models whose outputs agree to this in float64 compute the same, whatever is inside."""
 
 
 def judge_parity(
@@ -162,11 +160,12 @@ class _Judging:
         measured = self.both.measure(ask, runs, told)
         if measured.unfaithful:
             raise CannotSay("repeats", "the reference gives another answer when it runs again on the same inputs")
-        forward = self._case(f"{prefix}forward", runs, measured, lambda path: path in self.both.pairs.paths)
-        forward = self._with_overwriting(forward, runs)
-        cases = [forward]
-        if gradients:
-            cases.append(self._gradient_case(f"{prefix}gradients", runs, measured))
+        cases = self._value_cases(prefix, runs, measured, gradients=gradients)
+        near = any(map(is_near, cases))
+        if near:
+            measured = self.both.measure(ask, runs, told, more=True)
+            cases = self._value_cases(prefix, runs, measured, gradients=gradients)
+        forward = cases[0]
         if self.both.ask.steps:
             steps = f"{self.both.ask.steps} step{'s' if self.both.ask.steps > 1 else ''}"
             told(f"taking {steps}")
@@ -177,12 +176,22 @@ class _Judging:
             reason = f"{theirs} draws random numbers in eval mode, and the reference draws none: is dropout left on?"
             cases[0] = msgspec.structs.replace(forward, outcome=DIFFERS, kind="random", reason=reason)
         told("looking at modules")
-        cases = self._look_at_modules(ask, runs, measured, cases, chance=chance)
+        before = self.judged
+        looked = self._look_at_modules(ask, runs, measured, cases, chance=chance)
+        if looked[0].kind == SMALL and not near:  # nothing but a module's noise, by few trials, speaks against it
+            self.judged = before
+            measured = self.both.measure(ask, runs, told, more=True)
+            looked = self._look_at_modules(ask, runs, measured, cases, chance=chance)
         in_doubt = bool(mine or theirs) and (bool(mine) or self.both.ask.train)
-        if in_doubt and gravest(case.outcome for case in cases) != AGREES:
+        if in_doubt and gravest(case.outcome for case in looked) != AGREES:
             side = "reference" if mine else "candidate"
             raise CannotSay("random", random_words(mine or theirs, side, self.both.ask.train))
-        return cases
+        return looked
+
+    def _value_cases(self, prefix: str, runs: Runs, measured: Measured, *, gradients: bool) -> list[CaseVerdict]:
+        forward = self._case(f"{prefix}forward", runs, measured, lambda path: path in self.both.pairs.paths)
+        cases = [self.both.with_overwriting(forward, runs)]
+        return [*cases, self._gradient_case(f"{prefix}gradients", runs, measured)] if gradients else cases
 
     def _depends_on_chance(self, base: RunAsk, measured: Measured) -> bool:
         """Say whether the candidate returns something else where it draws other random numbers."""
@@ -286,20 +295,15 @@ class _Judging:
                     failure=ran.facts.failure,
                 )
         known = {name for mine, _ in self.loaded.placed for name in mine}
-        measured = self.both.measure(ask, runs, told)
-        return self._case(
-            name, runs, measured, lambda path: path.partition(".")[0] != "weights" or path.partition(".")[2] in known
-        )
 
-    def _with_overwriting(self, verdict: CaseVerdict, runs: Runs) -> CaseVerdict:
-        """Judge a candidate that changes its inputs where the reference does not."""
-        more = [name for name in runs.theirs.facts.overwrote if name not in runs.mine.facts.overwrote]
-        for name in runs.mine.facts.overwrote:
-            self.both.notes.append(f"the reference changes its input {name} in place")
-        if not more or verdict.outcome != AGREES:
-            return verdict
-        reason = f"the candidate changes its input {', '.join(more)} in place, and the reference does not"
-        return msgspec.structs.replace(verdict, outcome=DIFFERS, kind="overwrites", reason=reason)
+        def wanted(path: str) -> bool:
+            section, _, weight = path.partition(".")
+            return section != "weights" or weight in known
+
+        verdict = self._case(name, runs, self.both.measure(ask, runs, told), wanted)
+        if is_near(verdict):
+            verdict = self._case(name, runs, self.both.measure(ask, runs, told, more=True), wanted)
+        return verdict
 
     # --- modules ----------------------------------------------------------------------------------------------------
 
@@ -352,24 +356,20 @@ class _Judging:
         seen = [item for item in found.sources if not item.inferred]
         if not seen or not precise:
             return cases
+        names = ", ".join(item.label for item in seen[:3])
         if self.both.tolerance_given:
-            names = ", ".join(item.label for item in seen[:3])
-            self.both.notes.append(
-                f"there are differences inside ({names}), and the whole is within the tolerance given"
-            )
-            return cases
-        if far <= ORGANISED_DIFFERENTLY:
-            names = ", ".join(item.label for item in seen[:3])
-            self.both.notes.append(f"there are differences inside ({names}), and the whole agrees to {far:.0e}")
-            found.verdicts = ()
-            found.modules = tuple(
-                msgspec.structs.replace(row, role="") if row.role in ("source", "holds") else row
-                for row in found.modules
-            )
+            within = "is within the tolerance given"
+        elif far <= ORGANISED_DIFFERENTLY:
+            within = f"agrees to {far:.0e}"
+            found.clear_sources()
+        else:
+            within = ""
+        if within:
+            self.both.notes.append(f"there are differences inside ({names}), and the whole {within}")
             return cases
         first = seen[0]
         reason = f"{first.label} differs by itself, by less than can be told from the output"
-        verdict = msgspec.structs.replace(cases[0], outcome=DIFFERS, kind="module", reason=reason)
+        verdict = msgspec.structs.replace(cases[0], outcome=DIFFERS, kind=SMALL, reason=reason)
         return [found.added_to(verdict), *cases[1:]]
 
     # --- the whole --------------------------------------------------------------------------------------------------

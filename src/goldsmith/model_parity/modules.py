@@ -12,7 +12,7 @@ import msgspec
 from goldsmith.check.localisation import Alone, Answer, judge_calls, sources
 from goldsmith.check.module_traces import Call, as_numbers, by_execution, calls_in, distance
 from goldsmith.check.trace_pairs import TracePair, arguments, off_by
-from goldsmith.check.verdicts import AGREES, DIFFERS, CaseVerdict, ModuleVerdict
+from goldsmith.check.verdicts import AGREES, DIFFERS, ModuleVerdict
 from goldsmith.model_parity.aligned_calls import (
     align_calls,
     align_outputs,
@@ -22,21 +22,9 @@ from goldsmith.model_parity.aligned_calls import (
     without_strangers,
 )
 from goldsmith.model_parity.begins_inside import begin_inside
+from goldsmith.model_parity.judged_modules import JudgedModules
 from goldsmith.model_parity.module_pairs import adapter_lines, merged_modules, pair_modules
-from goldsmith.model_parity.result import (
-    HOLDS,
-    INFERRED,
-    INSIDE,
-    MERGED,
-    SEEN,
-    SOURCE,
-    UNKNOWN,
-    UNPAIRED,
-    VICTIM,
-    How,
-    ModuleParity,
-    Role,
-)
+from goldsmith.model_parity.result import HOLDS, MERGED, SOURCE, UNKNOWN, UNPAIRED, VICTIM, ModuleParity, Role
 from goldsmith.model_parity.row_orders import NOT_COMPARABLE, RowOrders
 from goldsmith.process.messages import Failure
 from goldsmith.process.sides import AloneAsk, Described, Loaded, Ran, RunAsk, Side
@@ -47,31 +35,6 @@ MOST_ALONE = 2000
 _GRADIENTS_FAR = 1e-5
 """Relative distance from which gradients that one module passes back count as different, in float64."""
 _NO_FAILURE = Failure(kind="raised", message="it was not run")
-
-
-@dataclass
-class JudgedModules:
-    """What is known of every module; `sources` are those where a difference begins, in the order in which they ran."""
-
-    modules: tuple[ModuleParity, ...] = ()
-    verdicts: tuple[ModuleVerdict, ...] = ()
-    lines: tuple[str, ...] = ()
-    inside: set[str] = field(default_factory=set)
-    """Sources of which only that is known that the difference begins inside them."""
-
-    @property
-    def sources(self) -> list[ModuleVerdict]:
-        return list(sources(self.verdicts))
-
-    def how(self, source: ModuleVerdict) -> How:
-        """Say how it is known that a module is to blame."""
-        return INSIDE if source.name in self.inside else INFERRED if source.inferred else SEEN
-
-    def added_to(self, case: CaseVerdict) -> CaseVerdict:
-        """Return a case with what was found about its modules."""
-        first = next(iter(self.sources), None)
-        names = {"first_divergence": first.label, "first_part": first.kind} if first else {}
-        return msgspec.structs.replace(case, modules=self.verdicts, **names)
 
 
 @dataclass

@@ -3,6 +3,7 @@ size, two implementations neither agree nor differ, and gold is refused."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 import goldsmith
 from corpora.whole_numbers import FUNCTIONS, ON_AN_EDGE, inputs
 from goldsmith.gold.tolerances import Tolerance, blind_paths, is_blind
+from goldsmith.model_parity.noise import MORE
 from support.calibration_course import advice_of, calibrated, tolerance_of
 from support.course import RECIPE_FILE, SOLUTION_FILE, CourseOnDisk, recipe
 
@@ -123,3 +125,23 @@ def test_beside_something_that_can_be_judged_it_is_advice(course: CourseOnDisk) 
     gold = calibrated(course, body, "import torch", SOLUTION)
     assert "noisy:gold_output" in advice_of(gold)
     assert {item.kind for item in (tolerance_of(gold, "output.y"), tolerance_of(gold, "output.z"))} == {"measured"}
+
+
+class Layer(torch.nn.Module):
+    """A layer that may be a little too large, and counts how often it ran, copies of it included."""
+
+    def __init__(self, runs: list[int], factor: float = 1.0) -> None:
+        super().__init__()
+        self.linear, self.factor, self.count = torch.nn.Linear(6, 5), factor, partial(runs.append, 1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.count()
+        return self.linear(x) * self.factor
+
+
+@pytest.mark.parametrize(("off", "many"), [(6e-7, True), (1e-3, False), (0.0, False)])
+def test_more_trials_are_taken_where_they_may_decide_and_only_there(off: float, many: bool) -> None:
+    runs: list[int] = []
+    found = goldsmith.parity(Layer(runs), Layer([], 1 + off), torch.randn(3, 6))
+    assert found.outcome == ("differs" if off else "agrees")
+    assert (len(runs) > 2 * MORE) is many

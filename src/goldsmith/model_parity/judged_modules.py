@@ -1,0 +1,48 @@
+"""What judging modules came to: each module's row, and where differences begin."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import msgspec
+
+from goldsmith.check.localisation import sources
+from goldsmith.check.verdicts import CaseVerdict, ModuleVerdict
+from goldsmith.model_parity.result import HOLDS, INFERRED, INSIDE, SEEN, SOURCE, How, ModuleParity
+
+ORGANISED_DIFFERENTLY = 1e-9
+"""Two models whose outputs agree to this in float64 compute the same, whatever is inside."""
+SMALL = "module"
+"""The kind of verdict on a module that differs by less than the output shows."""
+
+
+@dataclass
+class JudgedModules:
+    """What is known of every module; `sources` are those where a difference begins, in the order in which they ran."""
+
+    modules: tuple[ModuleParity, ...] = ()
+    verdicts: tuple[ModuleVerdict, ...] = ()
+    lines: tuple[str, ...] = ()
+    inside: set[str] = field(default_factory=set)
+    """Sources of which only that is known that the difference begins inside them."""
+
+    @property
+    def sources(self) -> list[ModuleVerdict]:
+        return list(sources(self.verdicts))
+
+    def how(self, source: ModuleVerdict) -> How:
+        """Say how it is known that a module is to blame."""
+        return INSIDE if source.name in self.inside else INFERRED if source.inferred else SEEN
+
+    def added_to(self, case: CaseVerdict) -> CaseVerdict:
+        """Return a case with what was found about its modules."""
+        first = next(iter(self.sources), None)
+        names = {"first_divergence": first.label, "first_part": first.kind} if first else {}
+        return msgspec.structs.replace(case, modules=self.verdicts, **names)
+
+    def clear_sources(self) -> None:
+        """Forget who is to blame: the two are only organised differently."""
+        self.verdicts = ()
+        self.modules = tuple(
+            msgspec.structs.replace(row, role="") if row.role in (SOURCE, HOLDS) else row for row in self.modules
+        )
