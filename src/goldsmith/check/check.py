@@ -227,8 +227,11 @@ def _excuse_provided(
     context: CheckContext, submission: Submission, verdicts: dict[str, CaseVerdict], provided: Provided
 ) -> tuple[dict[str, CaseVerdict], tuple[str, ...]]:
     """Excuse cases that agree once the starter's provided parts are restored: what students wrote there is right.
-    Return the verdicts and the fewest parts that must be restored, found by trying."""
-    bad = [name for name, verdict in verdicts.items() if verdict.outcome not in (AGREES, ERROR)]
+    Return the verdicts and the fewest parts that must be restored, found by trying. A call that ends the process is
+    an exit, wherever it was added."""
+    bad = [
+        name for name, verdict in verdicts.items() if verdict.outcome not in (AGREES, ERROR) and verdict.kind != "exit"
+    ]
     needed, fixed = provided.restorable, dict[str, CaseVerdict]()
     for parts in dict.fromkeys((provided.restorable, provided.plain)):  # a class may not work with its old header
         found = _fixed_by_restoring(context, submission, provided, parts, bad) if parts else {}

@@ -56,15 +56,28 @@ def added_at_import(starter: bytes, other: bytes, beside: Iterable[bytes] = ()) 
 
 
 def import_time_statements(module: ParsedFile) -> dict[str, list[ast.stmt]]:
-    """Return the statements of a file that only have an effect elsewhere, by what they are called in a verdict: calls,
-    and assignments to something of another object's."""
+    """Return the statements of a file that have an effect on what it imports, by what they are called in a verdict:
+    calls of something in a module, and assignments to it."""
     found: dict[str, list[ast.stmt]] = {}
+    imported = {name for name, _ in _origins(module.body)}
     for node in module.body:
-        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
-        is_call = isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
-        if is_call or all(isinstance(target, ast.Attribute | ast.Subscript) for target in targets):
+        match node:
+            case ast.Expr(value=ast.Call(func=ast.Attribute() as target)):
+                targets: list[ast.expr] = [target]
+            case ast.Assign(targets=targets):
+                pass
+            case _:
+                continue
+        if all(isinstance(item, ast.Attribute | ast.Subscript) and _root(item) in imported for item in targets):
             found.setdefault(f"what runs at import ({ast.unparse(node)})", []).append(node)
     return found
+
+
+def _root(node: ast.expr) -> str:
+    """Return the name that attributes and items are looked up in; "" if it is something else."""
+    while isinstance(node, ast.Attribute | ast.Subscript):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def _changes(starter: bytes, other: bytes, beside: Iterable[bytes]) -> Iterator[tuple[str, bool]]:
