@@ -16,7 +16,7 @@ from goldsmith.generate.verify import Proof
 from goldsmith.handout.make_kit import HandedOut
 from goldsmith.injection.results import InjectionResult, ResetResult
 from goldsmith.internal_tests.verdict import InternalVerdict
-from goldsmith.model_parity.result import ParityReport
+from goldsmith.model_parity.result import BriefParity, ParityReport
 from goldsmith.packs.pack import Packed
 from goldsmith.render.doctor import MachineSummary
 from goldsmith.render.grades import ClassSummary, GradedSubmission
@@ -48,6 +48,7 @@ FORMS = (
     Form(command="diff", subjects="assignments", item=GoldDifference),
     Form(command="check", subjects="submissions", item=Verdict),
     Form(command="parity", subjects="candidates", item=ParityReport),
+    Form(command="parity", when="--brief", subjects="candidates", item=BriefParity),
     Form(command="test", subjects="assignments", item=InternalVerdict),
     Form(command="rigor", subjects="mutants", item=MutantResult, more=RigorSummary),
     Form(command="rigor", when="--list", subjects="mutants", item=ListedMutant),

@@ -118,6 +118,7 @@ QUICK = [
     ("new", "new hw2 --kind numpy", 0),
     ("record", "record cases.py", 0),
     ("parity", "parity cases.py:np.mean cases.py:np.sum --input np.arange(3.0)", 1),
+    ("parity --brief", "parity cases.py:np.mean cases.py:np.sum --input np.arange(3.0) --brief", 1),
 ]
 DEAR = [
     ("verify", "verify hw1 --reproduce", 0),

@@ -88,10 +88,11 @@ class _Judging:
         count = self.both.reference.draw_inputs()
         self.both.candidate.take_inputs(self.both.reference.inputs())
         self._carry()
-        cases: list[CaseVerdict] = []
-        for number in range(count):
-            cases += self._judge_set(number, f"inputs {number + 1}: " if count > 1 else "", f" {number + 1} of {count}")
-        return self._report(cases)
+        sets = (
+            self._judge_set(number, f"inputs {number + 1}: " if count > 1 else "", f" {number + 1} of {count}")
+            for number in range(count)
+        )
+        return self._report([case for cases in sets for case in cases])
 
     # --- weights ----------------------------------------------------------------------------------------------------
 
@@ -177,11 +178,11 @@ class _Judging:
             cases[0] = msgspec.structs.replace(forward, outcome=DIFFERS, kind="random", reason=reason)
         told("looking at modules")
         before = self.judged
-        looked = self._look_at_modules(ask, runs, measured, cases, chance=chance)
+        looked = self._look_at_modules(ask, runs, measured, list(cases), chance=chance)
         if looked[0].kind == SMALL and not near:  # nothing but a module's noise, by few trials, speaks against it
             self.judged = before
             measured = self.both.measure(ask, runs, told, more=True)
-            looked = self._look_at_modules(ask, runs, measured, cases, chance=chance)
+            looked = self._look_at_modules(ask, runs, measured, list(cases), chance=chance)
         in_doubt = bool(mine or theirs) and (bool(mine) or self.both.ask.train)
         if in_doubt and gravest(case.outcome for case in looked) != AGREES:
             side = "reference" if mine else "candidate"
@@ -190,8 +191,8 @@ class _Judging:
 
     def _value_cases(self, prefix: str, runs: Runs, measured: Measured, *, gradients: bool) -> list[CaseVerdict]:
         forward = self._case(f"{prefix}forward", runs, measured, lambda path: path in self.both.pairs.paths)
-        cases = [self.both.with_overwriting(forward, runs)]
-        return [*cases, self._gradient_case(f"{prefix}gradients", runs, measured)] if gradients else cases
+        forward = self.both.with_overwriting(forward, runs)
+        return [forward, self._gradient_case(f"{prefix}gradients", runs, measured)] if gradients else [forward]
 
     def _depends_on_chance(self, base: RunAsk, measured: Measured) -> bool:
         """Say whether the candidate returns something else where it draws other random numbers."""
@@ -314,7 +315,6 @@ class _Judging:
         if mine.trace is None or theirs.trace is None or not all(item.is_module for item in self.both.described):
             return cases
         precise = msgspec.structs.replace(ask, precision=FLOAT64) if runs.wide else ask
-        close = FINEST if runs.wide else CLOSE
         judge = ModuleJudge(
             self.both.reference,
             self.both.candidate,
@@ -322,7 +322,7 @@ class _Judging:
             self.loaded,
             precise,
             self.both.their(precise),
-            close,
+            FINEST if runs.wide else CLOSE,
             measured.calls,
         )
         pair = judge.pair(mine, theirs)
@@ -337,40 +337,19 @@ class _Judging:
             found = judge.blame_chance(pair, found)
         if differing and not found.sources and runs.wide:
             judge = dataclasses.replace(judge, close=ORGANISED_DIFFERENTLY)
-            found = judge.judge(judge.pair(mine, theirs))
-        far = farthest_output(mine.values, theirs.values, self.both.pairs.paths)
+            pair = judge.pair(mine, theirs)
+            found = judge.judge(pair)
+        found = judge.described_first(found, pair, theirs)
         if not differing:
-            cases = self._told_of_small_differences(cases, found, far, precise=runs.wide is not None)
+            far = farthest_output(mine.values, theirs.values, self.both.pairs.paths)
+            if runs.wide is not None:
+                cases[0], notes = found.with_small_differences(cases[0], far, self.both.tolerance_given)
+                self.both.notes += notes
         elif found.verdicts:
-            number = differing[0]
-            cases[number] = found.added_to(cases[number])
+            cases[differing[0]] = found.added_to(cases[differing[0]])
         if self.judged is None or (differing and not self.judged.sources):
             self.judged = found
         return cases
-
-    def _told_of_small_differences(
-        self, cases: list[CaseVerdict], found: JudgedModules, far: float, *, precise: bool
-    ) -> list[CaseVerdict]:
-        """Judge modules that differ where the whole agrees: too little to be seen at the end, or no difference at all,
-        because the two are organised differently."""
-        seen = [item for item in found.sources if not item.inferred]
-        if not seen or not precise:
-            return cases
-        names = ", ".join(item.label for item in seen[:3])
-        if self.both.tolerance_given:
-            within = "is within the tolerance given"
-        elif far <= ORGANISED_DIFFERENTLY:
-            within = f"agrees to {far:.0e}"
-            found.clear_sources()
-        else:
-            within = ""
-        if within:
-            self.both.notes.append(f"there are differences inside ({names}), and the whole {within}")
-            return cases
-        first = seen[0]
-        reason = f"{first.label} differs by itself, by less than can be told from the output"
-        verdict = msgspec.structs.replace(cases[0], outcome=DIFFERS, kind=SMALL, reason=reason)
-        return [found.added_to(verdict), *cases[1:]]
 
     # --- the whole --------------------------------------------------------------------------------------------------
 
@@ -391,6 +370,7 @@ class _Judging:
             first_name=first.their_label if first else "",
             first_kind=(first.their_kind or first.kind) if first else "",
             first_how="" if first is None else judged.how(first),
+            first=judged.first if first is not None else None,
             cases=tuple(cases),
             modules=judged.modules,
             weights=self.carried,

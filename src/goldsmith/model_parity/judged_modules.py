@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 import msgspec
 
 from goldsmith.check.localisation import sources
-from goldsmith.check.verdicts import CaseVerdict, ModuleVerdict
-from goldsmith.model_parity.result import HOLDS, INFERRED, INSIDE, SEEN, SOURCE, How, ModuleParity
+from goldsmith.check.verdicts import DIFFERS, CaseVerdict, ModuleVerdict
+from goldsmith.model_parity.result import HOLDS, INFERRED, INSIDE, SEEN, SOURCE, FirstWrong, How, ModuleParity
 
 ORGANISED_DIFFERENTLY = 1e-9
 """Two models whose outputs agree to this in float64 compute the same, whatever is inside."""
@@ -23,6 +23,7 @@ class JudgedModules:
     modules: tuple[ModuleParity, ...] = ()
     verdicts: tuple[ModuleVerdict, ...] = ()
     lines: tuple[str, ...] = ()
+    first: FirstWrong | None = None
     inside: set[str] = field(default_factory=set)
     """Sources of which only that is known that the difference begins inside them."""
 
@@ -40,9 +41,26 @@ class JudgedModules:
         names = {"first_divergence": first.label, "first_part": first.kind} if first else {}
         return msgspec.structs.replace(case, modules=self.verdicts, **names)
 
-    def clear_sources(self) -> None:
+    def with_small_differences(
+        self, case: CaseVerdict, far: float, tolerance_given: bool
+    ) -> tuple[CaseVerdict, list[str]]:
+        """Judge modules that differ where the whole agrees, up to `far`: too little to be seen at the end, or no
+        difference at all, because the two are organised differently. Return the case, and notes."""
+        seen = [item for item in self.sources if not item.inferred]
+        if not seen:
+            return case, []
+        names = ", ".join(item.label for item in seen[:3])
+        if tolerance_given:
+            return case, [f"there are differences inside ({names}), and the whole is within the tolerance given"]
+        if far <= ORGANISED_DIFFERENTLY:
+            self._clear_sources()
+            return case, [f"there are differences inside ({names}), and the whole agrees to {far:.0e}"]
+        reason = f"{seen[0].label} differs by itself, by less than can be told from the output"
+        return self.added_to(msgspec.structs.replace(case, outcome=DIFFERS, kind=SMALL, reason=reason)), []
+
+    def _clear_sources(self) -> None:
         """Forget who is to blame: the two are only organised differently."""
-        self.verdicts = ()
+        self.verdicts, self.first = (), None
         self.modules = tuple(
             msgspec.structs.replace(row, role="") if row.role in (SOURCE, HOLDS) else row for row in self.modules
         )

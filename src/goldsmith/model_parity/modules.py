@@ -22,6 +22,7 @@ from goldsmith.model_parity.aligned_calls import (
     without_strangers,
 )
 from goldsmith.model_parity.begins_inside import begin_inside
+from goldsmith.model_parity.first_wrong import describe_first_wrong
 from goldsmith.model_parity.judged_modules import JudgedModules
 from goldsmith.model_parity.module_pairs import adapter_lines, merged_modules, pair_modules
 from goldsmith.model_parity.result import HOLDS, MERGED, SOURCE, UNKNOWN, UNPAIRED, VICTIM, ModuleParity, Role
@@ -82,6 +83,14 @@ class ModuleJudge:
         pair.pair()
         self._set_aside(pair)
         return pair
+
+    def described_first(self, found: JudgedModules, pair: TracePair, theirs: Ran) -> JudgedModules:
+        """Add what leads to the line of the first source, if there is one."""
+        source = next(iter(found.sources), None)
+        if source is not None:
+            how = found.how(source)
+            found.first = describe_first_wrong(source, how, pair, self.described[1], theirs.facts.unused)
+        return found
 
     def _set_aside(self, pair: TracePair) -> None:
         """Leave out calls that are not the same and cannot be compared: their numbers are in another order, or one

@@ -20,6 +20,8 @@ How = Literal["", "seen", "inferred", "inside"]
 SEEN: How = "seen"
 INFERRED: How = "inferred"
 INSIDE: How = "inside"
+_SHOWN = 10
+"""How many of each are named in brief."""
 
 
 class ModuleParity(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,6 +89,62 @@ class CarriedWeights(msgspec.Struct, frozen=True, kw_only=True):
     """By which guess they were placed; null where names, rules or a conversion say where they go."""
 
 
+class FirstWrong(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The module that goes wrong first, with what leads to the line."""
+
+    name: str
+    """Its name in the candidate; empty for the model itself."""
+    kind: str
+    """Its class in the candidate."""
+    how: How = ""
+    """How it is known, as in `first_how`."""
+    place: str = ""
+    """File and line of its `forward`."""
+    inputs: tuple[str, ...] = ()
+    """Shapes of what the reference's takes."""
+    their_inputs: tuple[str, ...] = ()
+    """Shapes of what the candidate's takes."""
+    outputs: tuple[str, ...] = ()
+    """Shapes of what the reference's returns."""
+    their_outputs: tuple[str, ...] = ()
+    """Shapes of what the candidate's returns."""
+    relative: float | None = None
+    """How far its output is off, over the size of the reference's."""
+    where: str = ""
+    """Where what it returns differs, given the same inputs, and what that looks like."""
+    unused: tuple[str, ...] = ()
+    """Its weights on which nothing that the candidate returns depends."""
+
+
+class BriefParity(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A candidate compared with its reference, in brief."""
+
+    name: str
+    """The candidate."""
+    reference: str
+    """The reference."""
+    outcome: Outcome
+    """`agrees`, `differs` or `could-not-run`."""
+    kind: str = ""
+    """What kept it from being judged."""
+    reason: str = ""
+    """What is wrong, or kept it from being judged, in words."""
+    first: FirstWrong | None = None
+    """The module that goes wrong first."""
+    also: tuple[str, ...] = ()
+    """Other modules that are wrong by themselves."""
+    unknown: dict[str, str] = {}
+    """Modules of which nothing is known, with the reason; at most ten."""
+    unplaced: tuple[str, ...] = ()
+    """Weights of the reference's that have no place in the candidate; at most ten."""
+    guess: str = ""
+    """How sure the guess is by which weights were placed, if there was one."""
+    adapter_lines: tuple[str, ...] = ()
+    """Lines of an adapter that say where weights go; at most ten."""
+    notes: tuple[str, ...] = ()
+    """Harmless differences, and what was assumed; at most five."""
+
+
 class ParityReport(msgspec.Struct, frozen=True, kw_only=True):
     """A candidate compared with its reference."""
 
@@ -109,6 +167,8 @@ class ParityReport(msgspec.Struct, frozen=True, kw_only=True):
     first_how: How = ""
     """How that is known: `seen` if its own output was, `inferred` if it may also be what calls it, `inside` if it may
     also be what it calls."""
+    first: FirstWrong | None = None
+    """More about it; null where nothing is known to be wrong."""
     cases: tuple[CaseVerdict, ...] = ()
     """What was compared: the forward pass, gradients and optimiser steps, of each set of inputs."""
     modules: tuple[ModuleParity, ...] = ()
@@ -129,6 +189,25 @@ class ParityReport(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def exit_code(self) -> int:
         return {AGREES: 0, DIFFERS: 1, COULD_NOT_RUN: 3}.get(self.outcome, 3)
+
+    def brief(self) -> BriefParity:
+        """Return what somebody in a hurry reads: some two kilobytes."""
+        unknown = {item.label: item.why for item in self.modules if item.role in (UNKNOWN, UNPAIRED) and item.why}
+        wrong = (item.label for item in self.modules if item.role == SOURCE)
+        return BriefParity(
+            name=self.name,
+            reference=self.reference,
+            outcome=self.outcome,
+            kind=self.kind,
+            reason=self.reason,
+            first=self.first,
+            also=tuple(label for label in wrong if label.split(" ")[0] != self.first_name)[:_SHOWN],
+            unknown=dict(list(unknown.items())[:_SHOWN]),
+            unplaced=tuple(self.weights.unplaced)[:_SHOWN],
+            guess=self.weights.guess.sure if self.weights.guess else "",
+            adapter_lines=self.adapter_lines[:_SHOWN],
+            notes=self.notes[: _SHOWN // 2],
+        )
 
     def plain(self) -> dict[str, Any]:
         """Return every field, as JSON can hold it."""

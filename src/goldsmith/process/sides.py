@@ -21,7 +21,8 @@ LINEAR, TABLE, OTHER = "linear", "table", "other"
 
 class Described(msgspec.Struct, frozen=True, kw_only=True):
     """An implementation before anything ran: its class or function, the floating dtype of its weights ("" if it has
-    none), shapes and kinds of its weights, facts about them, and the classes of its modules by name."""
+    none), shapes and kinds of its weights, facts about them, the classes of its modules by name, and where each
+    class has its `forward`, as file and line."""
 
     name: str
     is_module: bool = False
@@ -30,6 +31,7 @@ class Described(msgspec.Struct, frozen=True, kw_only=True):
     kinds: dict[str, str] = {}
     facts: WeightFacts = WeightFacts()
     modules: dict[str, str] = {}
+    places: dict[str, str] = {}
     notes: tuple[str, ...] = ()
 
 

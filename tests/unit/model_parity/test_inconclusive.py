@@ -139,8 +139,9 @@ class Layer(torch.nn.Module):
         return self.linear(x) * self.factor
 
 
-@pytest.mark.parametrize(("off", "many"), [(6e-7, True), (1e-3, False), (0.0, False)])
+@pytest.mark.parametrize(("off", "many"), [(4e-7, True), (1e-3, False), (0.0, False)])
 def test_more_trials_are_taken_where_they_may_decide_and_only_there(off: float, many: bool) -> None:
+    torch.manual_seed(0)
     runs: list[int] = []
     found = goldsmith.parity(Layer(runs), Layer([], 1 + off), torch.randn(3, 6))
     assert found.outcome == ("differs" if off else "agrees")

@@ -48,6 +48,7 @@ from goldsmith.worker.live.model_facts import (
     generator_of,
     kinds_of,
     last_place_noise,
+    places_of,
     row_orders,
     settings_of,
     state_of,
@@ -105,6 +106,7 @@ class LiveSide:
             kinds=kinds_of(module),
             facts=weight_facts(module),
             modules={name: type(item).__name__ for name, item in module.named_modules()},
+            places=places_of(module),
             notes=(self._working.note,) if self._working.note else (),
         )
 

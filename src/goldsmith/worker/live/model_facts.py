@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -33,6 +34,15 @@ def kinds_of(module: Any) -> dict[str, str]:
         kind = LINEAR if isinstance(owner, torch.nn.Linear) else TABLE if isinstance(owner, tables) else OTHER
         found |= {f"{name}.{item}" if name else item: kind for item, _ in owner.named_parameters(recurse=False)}
     return found
+
+
+def places_of(module: Any) -> dict[str, str]:
+    """Return where the `forward` of each class of modules is: the file, as seen from here if it is below, and line."""
+    codes = {type(item).__name__: getattr(type(item).forward, "__code__", None) for item in module.modules()}
+    here = f"{os.getcwd()}{os.sep}"
+    return {
+        name: f"{code.co_filename.removeprefix(here)}:{code.co_firstlineno}" for name, code in codes.items() if code
+    }
 
 
 def settings_of(module: Any) -> dict[str, Any]:

@@ -1,0 +1,57 @@
+"""What leads to the line of the first wrong module: where its code is, what went in and out, where that differs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from goldsmith.check.module_traces import Call, as_numbers
+from goldsmith.check.trace_pairs import TracePair
+from goldsmith.check.verdicts import AGREES, ModuleVerdict
+from goldsmith.comparison.api import compare
+from goldsmith.model_parity.result import FirstWrong, How
+from goldsmith.process.sides import Described
+
+
+def describe_first_wrong(
+    source: ModuleVerdict, how: How, pair: TracePair, candidate: Described, unused: Sequence[str]
+) -> FirstWrong:
+    """Describe a module by its first call that differs; `unused` are the candidate's weights that nothing depends on.
+    Where its inputs differ already, its output in place says nothing."""
+    calls = [call for call in pair.gold if (call.module, call.function) == (source.name, source.function)]
+    call = next((item for item in calls if pair.outcome(item) != AGREES), next(iter(calls), None))
+    partner = pair.partners.get(call.position) if call else None
+    name, kind = source.theirs or source.name, source.their_kind or source.kind
+    own = f"{name}." if name else ""
+    relative = None if source.relative in (None, math.inf) else float(f"{source.relative:.3g}")
+    in_place = call is not None and pair.given.get(call.position, float("inf")) <= pair.close
+    return FirstWrong(
+        name=name,
+        kind=kind,
+        how=how,
+        place=candidate.places.get(kind, ""),
+        inputs=_shapes(call.inputs if call else ()),
+        their_inputs=_shapes(partner.inputs if partner else ()),
+        outputs=_shapes(call.outputs if call else ()),
+        their_outputs=_shapes(partner.outputs if partner else ()),
+        relative=relative,
+        where=_where(call, partner) if call and partner and in_place else "",
+        unused=tuple(weight for weight in unused if weight.startswith(own)),
+    )
+
+
+def _shapes(tensors: Sequence[Any]) -> tuple[str, ...]:
+    return tuple(str(tuple(item.shape)) for item in tensors if hasattr(item, "shape"))
+
+
+def _where(call: Call, partner: Call) -> str:
+    """Say where outputs that were given the same inputs differ, and how."""
+    mine, theirs = (
+        {str(number): as_numbers(item) for number, item in enumerate(outputs) if hasattr(item, "shape")}
+        for outputs in (call.outputs, partner.outputs)
+    )
+    if not mine or mine.keys() != theirs.keys():
+        return ""
+    worst = compare(theirs, mine).worst
+    return "; ".join(filter(None, (worst.where, worst.guess))) if worst is not None else ""
