@@ -5,7 +5,7 @@ WITH_TESTS := PYTHONPATH=tests $(BIN)/python
 DEMO ?= build/demo-course
 EXAMPLE_GOLD := examples/vla-course/tests/internal/fixtures
 
-.PHONY: demo docs tutorial reference test test-long test-port coverage matrix lint bench submissions kits reports tolerances rigor soak hostile bubblewrap browser picture example-gold class pages clean
+.PHONY: demo docs tutorial reference test test-long test-port coverage matrix lint bench submissions kits reports tolerances rigor behaviour soak hostile bubblewrap browser picture example-gold class pages clean
 
 $(BIN)/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -61,11 +61,12 @@ build/nox/.ready:
 	build/nox/bin/python -m pip install --quiet --disable-pip-version-check "nox>=2024.4"
 	touch $@
 
-lint: $(BIN)/.ready  ## style, types, and which folder may import which
+lint: $(BIN)/.ready  ## style, types, which folder may import which, and what may only get better
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+	$(BIN)/python scripts/ratchets.py
 
 bench: $(BIN)/.ready  ## ratios, measured here and now
 	$(BIN)/python benchmarks/start_up.py
@@ -94,6 +95,9 @@ tolerances: $(BIN)/.ready  ## measure the tables of docs/tolerances.md again
 
 rigor: $(BIN)/.ready  ## measure the tables of docs/rigor.md and docs/operators.md again
 	$(BIN)/python scripts/mutant_tables.py --write
+
+behaviour: $(BIN)/.ready  ## what the program says and makes, compared with what is kept; ACCEPT=1 keeps it, SECTIONS picks some
+	$(WITH_TESTS) scripts/behaviour.py $(SECTIONS) $(if $(ACCEPT),--accept)
 
 soak: $(BIN)/.ready  ## the long kill test and ten thousand hostile children, and their tables in docs/soak.md
 	$(WITH_TESTS) -m support.soak --write

@@ -4,7 +4,7 @@
 
 Runs `goldsmith generate` and `goldsmith check` on a course with one NumPy function and one case, and counts, in the
 parent process and in its children: functions called, files that they are in, and changes of folder from one function to
-the next, in the order in which they are first called.
+the next, in the order in which they are first called. Bodies of classes, which run at import, do not count.
 `--source` is the `src` folder of another commit, to compare with.
 """
 
@@ -16,6 +16,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent.parent
@@ -53,7 +54,8 @@ names = {}  # in the order of first calls
 
 def trace(frame, event, argument):
     code = frame.f_code
-    if event == "call" and code.co_filename.startswith(ROOT) and not code.co_name.startswith("<"):
+    is_function = code.co_flags & 1 and not code.co_name.startswith("<")  # CO_OPTIMIZED: no body of a class or module
+    if event == "call" and is_function and code.co_filename.startswith(ROOT):
         names.setdefault((code.co_filename, code.co_qualname))
 
 def write():
@@ -83,8 +85,27 @@ def main() -> None:
     """Run both commands and print one table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--source", type=Path, default=HERE / "src", help="the src folder to walk through")
-    source = parser.parse_args().source.resolve()
     print(f"{'command':10} {'process':10} {'functions':>9} {'files':>6} {'folders':>8} {'changes of folder':>18}")
+    for (command, kind), found in walks(parser.parse_args().source.resolve()).items():
+        label = kind if kind == "parent" else f"{found.processes} children"
+        numbers = f"{found.functions:9} {found.files:6} {found.folders:8} {found.changes:18}"
+        print(f"{command:10} {label:10} {numbers}")
+
+
+@dataclass(frozen=True)
+class Walk:
+    """How much of goldsmith the processes of a kind walk through."""
+
+    processes: int
+    functions: int
+    files: int
+    folders: int
+    changes: int
+
+
+def walks(source: Path) -> dict[tuple[str, str], Walk]:
+    """Run both commands, and return the walk of the parent and of all children of each."""
+    found: dict[tuple[str, str], Walk] = {}
     with tempfile.TemporaryDirectory() as base:
         course = Path(base, "course")
         for name, text in COURSE.items():
@@ -93,8 +114,8 @@ def main() -> None:
         for command, arguments in COMMANDS.items():
             output = Path(base, command)
             _run(source, course, arguments, output)
-            for kind in ("parent", "child"):
-                print(_row(command, kind, output))
+            found |= {(command, kind): _walk(kind, output) for kind in ("parent", "child")}
+    return found
 
 
 def _run(source: Path, course: Path, arguments: list[str], output: Path) -> None:
@@ -113,7 +134,7 @@ def _run(source: Path, course: Path, arguments: list[str], output: Path) -> None
         sys.exit(f"{' '.join(arguments)}: exit code {done.returncode}\n{done.stdout}{done.stderr}")
 
 
-def _row(command: str, kind: str, output: Path) -> str:
+def _walk(kind: str, output: Path) -> Walk:
     functions: set[str] = set()
     changes = []
     for path in output.glob(f"{kind}-*"):
@@ -122,9 +143,7 @@ def _row(command: str, kind: str, output: Path) -> str:
         changes.append(sum(before != after for before, after in itertools.pairwise(walk)))
         functions.update(names)
     files = {name.partition("\t")[0] for name in functions}
-    folders = {os.path.dirname(file) for file in files}
-    label = kind if kind == "parent" else f"{len(changes)} children"
-    return f"{command:10} {label:10} {len(functions):9} {len(files):6} {len(folders):8} {sum(changes):18}"
+    return Walk(len(changes), len(functions), len(files), len({os.path.dirname(file) for file in files}), sum(changes))
 
 
 if __name__ == "__main__":
