@@ -1,8 +1,9 @@
 """The submissions under tests/corpora/submissions, each with the truth about it.
 
-A submission is a folder with an `expected.toml` in it: whole files, or edits to the assignment's solution, or both. Or
-it is a table in `<assignment>.toml`, which lists many that are edits alone. The truth was written down from what the
-assignment asks for, before any of them was judged, and is never changed because of a verdict.
+A submission is a folder with an `expected.toml` in it: whole files, or edits, or both. Edits are to the assignment's
+solution, or to another submission that it is `like`, which has whole files: somebody else's way of writing. Or it is a
+table in `<assignment>.toml`, which lists many that are edits to the solution alone. The truth was written down from
+what the assignment asks for, before any of them was judged, and is never changed because of a verdict.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class Known:
     stubs, `first` is the module that should be named first ("" where that is not known), `kind` groups a table. All
     other parts are right, and should be paid, but for `untold`: nobody could tell whether these are. `also` is another
     outcome that is right, where that depends on what else runs in the same process. `seconds` is how long a case may
-    take where one never ends (0: as long as usual).
+    take where one never ends (0: as long as usual). `like` is another submission whose files it has, but for its edits.
     """
 
     assignment: str
@@ -51,6 +52,7 @@ class Known:
     untold: tuple[str, ...] = ()
     also: str = ""
     seconds: float = 0.0
+    like: str = ""
 
     @property
     def guilty(self) -> frozenset[str]:
@@ -68,6 +70,8 @@ class Known:
             shutil.copytree(self.folder, made, ignore=shutil.ignore_patterns("expected.toml", "__pycache__"))
         else:
             made.mkdir(parents=True)
+        for file in self.folder.with_name(self.like).glob("*.py") if self.like else ():
+            shutil.copyfile(file, made / file.name)
         for solution in (solutions / self.assignment).glob("*_solution.py"):
             file = made / solution.name.replace("_solution.py", ".py")
             if not file.exists():
@@ -116,4 +120,5 @@ def _read(assignment: str, name: str, facts: Mapping[str, Any], file: str = "") 
         tuple(facts.get("untold", ())),
         facts.get("also", ""),
         facts.get("seconds", 0.0),
+        facts.get("like", ""),
     )
