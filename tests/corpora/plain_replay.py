@@ -92,8 +92,9 @@ def replay(
 
     with _modules(submission, keep):
         _load("recipe_of_corpus", assignment / "generate_fixtures.py")
+        with_gradients = torch.is_grad_enabled()  # unless it is switched off where the submission is imported
         for name, function in cases.items():
-            torch.set_grad_enabled(True)
+            torch.set_grad_enabled(with_gradients)
             case = PlainCase(seed, weights.setdefault(name, []), first)
             try:
                 function(case)
@@ -101,8 +102,6 @@ def replay(
                 found[name] = f"{type(error).__name__}: {error}"
             else:
                 found[name] = case.records
-            finally:
-                torch.set_grad_enabled(True)
     return found
 
 
@@ -122,10 +121,12 @@ def _close(one: torch.Tensor, two: torch.Tensor) -> bool:
 
 @contextmanager
 def _modules(submission: Path, keep: Callable[..., Any]) -> Iterator[None]:
-    """Let recipes import the submission, and a `goldsmith` that only collects cases, in float64."""
+    """Let recipes import the submission, and a `goldsmith` that only collects cases, in float64. What the submission
+    changes for everybody is put back."""
     recipes = types.ModuleType("goldsmith")
     recipes.case = keep  # type: ignore[attr-defined]
     before, dtype, threads = dict(sys.modules), torch.get_default_dtype(), torch.get_num_threads()
+    everybodys = {module: dict(vars(module)) for module in (torch, torch.nn, torch.nn.functional, np)}
     torch.set_default_dtype(torch.float64)
     torch.set_num_threads(1)  # with two workers, more take ten times as long on arrays of this size
     sys.modules["goldsmith"] = recipes
@@ -134,6 +135,9 @@ def _modules(submission: Path, keep: Callable[..., Any]) -> Iterator[None]:
             _load(file.stem, file)
         yield
     finally:
+        for module, content in everybodys.items():
+            vars(module).update(content)
+        torch.set_grad_enabled(True)
         torch.set_default_dtype(dtype)
         torch.set_num_threads(threads)
         for name in sys.modules.keys() - before.keys():
