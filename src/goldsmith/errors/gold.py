@@ -199,6 +199,23 @@ class CannotWrite(GoldsmithError):
     reason: str
 
 
+class LeadsElsewhere(GoldsmithError):
+    template = (
+        "{link} is a symbolic link, and what goldsmith keeps there is neither read nor written through one; remove the "
+        "link, or put the folder itself there."
+    )
+    link: Path
+
+
+class NotOursToReplace(GoldsmithError):
+    template = (
+        "{folder} stays as it is: it is not empty, and holds no {proof} of goldsmith's; move it away, or choose "
+        "another place."
+    )
+    folder: Path
+    proof: str
+
+
 class Busy(GoldsmithError):
     template = "{folder} is in use by {holder}; wait for it, or leave out --no-wait."
     folder: Path
