@@ -29,9 +29,9 @@ _NEW, _OLD = "new", "old"
 class Staging:
     """A folder next to `target` that becomes it. The caller holds the lock, so there is one at a time.
 
-    A person may have put a link in the place of `target`, so that gold lies on another disk: it is followed, but only to
-    what is empty or holds the file `proof`, which goldsmith writes. With `beneath`, a folder above `target`, no link is
-    followed from there on, and no folder is replaced without that file.
+    A person may have put a link in the place of `target`, so that gold lies on another disk: it is followed, but only
+    to what is empty or holds the file `proof`, which goldsmith writes. With `beneath`, a folder above `target`, no link
+    is followed from there on, and no folder is replaced without that file.
     """
 
     def __init__(

@@ -100,6 +100,7 @@ def graded(pack: Path, submission: Path, place: Place) -> Iterator[tuple[Grade, 
     """Grade a submission in a sandbox; yield its grade and the folder that everything was written to."""
     require_sandbox()
     settings = read_settings(pack, place)
+    os.environ["GIT_CEILING_DIRECTORIES"] = str(pack.resolve())  # a pack may lie in a student's repository
     assignment = find_course(pack.resolve() / COURSE).assignment(settings.assignment)
     course = assignment.course
     probe().require()
