@@ -23,6 +23,7 @@ from goldsmith.cli.options import (
 )
 from goldsmith.errors.base import COULD_NOT_RUN
 from goldsmith.errors.usage import BadOption
+from goldsmith.foundation.log_injection import say
 from goldsmith.foundation.platforms import require, require_sandbox
 
 if TYPE_CHECKING:
@@ -185,12 +186,12 @@ def grade(
             wanted = GradingOptions(grader, items, folder, by, on_grade, verbose=verbose, pages=pages, canvas=canvas)
             result = grade_all(wanted)
         if form == "autolab":
-            print(_for_autolab(result.grades[0], items[0].name, chosen, folder))
+            say(_for_autolab(result.grades[0], items[0].name, chosen, folder))
         elif json:
             report.print(render.graded_submissions(result.grades), more=render.summarise_class(result))
         else:
             render.show_grades(open_console(no_color=no_color), result.grades, result.overview)
-            print(render.closing_lines(result, chosen.course.relative(folder)))
+            say(render.closing_lines(result, chosen.course.relative(folder)))
     could_not = any(item.outcome == "could-not-run" for item in result.grades)
     failed = any(item.outcome == "error" for item in result.grades)
     raise Exit(COULD_NOT_RUN if failed else 1 if could_not else 0)

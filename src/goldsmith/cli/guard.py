@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ from click.exceptions import Exit
 from goldsmith.cli.command import argument, command, flag, option
 from goldsmith.cli.options import PATH, course_options, open_course, report_errors
 from goldsmith.errors.base import AGAINST
+from goldsmith.foundation.log_injection import say
 
 if TYPE_CHECKING:
     from goldsmith.guard.leaks import Finding
@@ -61,7 +61,7 @@ def guard(
             files = staged_files(found) if staged else public_files(found)
         findings += sweep(found, files, guarded, nothing_is_fine=staged)
         for text in guarded.blind:
-            print(f"goldsmith guard: note that {text}, so none of it was looked for.", file=sys.stderr)
+            say(f"goldsmith guard: note that {text}, so none of it was looked for.", stderr=True)
         what = str(path) if path is not None else ref or ("what is staged" if staged else "this course")
         leaks = leaks_from(findings)
         if json:

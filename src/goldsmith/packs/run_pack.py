@@ -19,6 +19,7 @@ from goldsmith.check.verdicts import ERROR
 from goldsmith.course.layout import Assignment, find_course
 from goldsmith.errors.base import COULD_NOT_RUN, GoldsmithError
 from goldsmith.errors.sandbox import NoPrivateNetwork, NoSandbox
+from goldsmith.foundation.log_injection import say
 from goldsmith.foundation.platforms import require_sandbox
 from goldsmith.generate.options import options_from
 from goldsmith.grade.engines import Local
@@ -61,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         return run_classroom50(given.pack, given.submission)
     except Exception as error:
-        print(_for_staff(error), file=sys.stderr)
+        say(_for_staff(error), stderr=True)
         return COULD_NOT_RUN
 
 
@@ -73,7 +74,7 @@ def run_gradescope(pack: Path, submission: Path, results: Path) -> int:
             content = (folder / GRADESCOPE / stem / RESULTS).read_bytes()
             code = COULD_NOT_RUN if grade.outcome == ERROR else 0
     except Exception as error:
-        print(_for_staff(error), file=sys.stderr)
+        say(_for_staff(error), stderr=True)
         content, code = not_graded(error), COULD_NOT_RUN
     (results / RESULTS).write_bytes(content)
     return code
@@ -84,14 +85,14 @@ def run_autolab(pack: Path, submission: Path) -> int:
     try:
         with graded(pack, submission, "autolab") as (grade, folder, assignment):
             (stem,) = file_names([NAME])
-            print((folder / FEEDBACK / f"{stem}.md").read_text(encoding="utf-8"))
+            say((folder / FEEDBACK / f"{stem}.md").read_text(encoding="utf-8"))
             if grade.outcome == ERROR:
                 return COULD_NOT_RUN
-            print(autolab_line(grade, assignment.config.forbid_costs > 0))
+            say(autolab_line(grade, assignment.config.forbid_costs > 0))
             return 0
     except Exception as error:
-        print(_for_students(error))
-        print(_for_staff(error), file=sys.stderr)
+        say(_for_students(error))
+        say(_for_staff(error), stderr=True)
         return COULD_NOT_RUN
 
 
