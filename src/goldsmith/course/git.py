@@ -112,8 +112,9 @@ def read_blob(project: Project, blob: str, size: int) -> bytes:
     return content
 
 
-def read_blobs(project: Project, blobs: Iterable[str], max_bytes: int) -> Iterator[tuple[str, bytes]]:
-    """Yield blobs with their contents from a single git process; skip what is larger than `max_bytes` or not a blob."""
+def read_blobs(project: Project, blobs: Iterable[str], max_bytes: int) -> Iterator[tuple[str, bytes | None]]:
+    """Yield blobs with their contents from a single git process, None for what is larger than `max_bytes`; skip what is
+    not a blob."""
     command = _command(project.root, "cat-file", "--batch")
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdin is not None
@@ -125,8 +126,10 @@ def read_blobs(project: Project, blobs: Iterable[str], max_bytes: int) -> Iterat
             if len(facts) != 3 or not facts[2].isdigit():
                 continue
             size = int(facts[2])
-            content = process.stdout.read(size + 1)[:size]
-            if facts[1] == b"blob" and size <= max_bytes:
+            content = process.stdout.read(size + 1)[:size] if size <= max_bytes else None
+            for read in range(0, size + 1, _CHUNK_BYTES) if content is None else ():
+                process.stdout.read(min(size + 1 - read, _CHUNK_BYTES))
+            if facts[1] == b"blob":
                 yield blob, content
         process.stdin.close()
 
