@@ -11,11 +11,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from goldsmith.course.layout import find_course
 from goldsmith.errors.gold import CannotWrite, LeadsElsewhere, NotOursToReplace
 from goldsmith.foundation.atomic_files import PARTIAL, write_durably
+from goldsmith.gold.manifest import encode, read_manifest
 from goldsmith.gold.publish import Staging
 from goldsmith.grade.output_folder import Folder
 from goldsmith.injection.inject import recover
@@ -261,6 +263,22 @@ def test_gold_behind_a_link_never_takes_the_place_of_other_files(course: CourseO
     assert "stays as it is: it is not empty, and holds no manifest.json of goldsmith's" in run.err + run.out
     assert bytes_in(elsewhere) == {"README.md": b"mine"}
     assert sorted(path.name for path in tmp_path.iterdir()) == ["course", "elsewhere"]
+
+
+def test_gold_behind_a_link_never_takes_the_place_of_other_gold(course: CourseOnDisk) -> None:
+    assert course.run("generate", "hw1").code == 0
+    other = course.gold().with_name("hw2")
+    course.gold().rename(other)
+    course.gold().symlink_to(other)
+    before = bytes_in(other)
+    assert course.run("generate", "hw1", "--force").code == 0, "a link to its own gold is fine"
+    manifest = other / "manifest.json"
+    manifest.write_bytes(encode(msgspec.structs.replace(read_manifest(other), assignment="hw2", digest="")))
+    run = course.run("generate", "hw1", "--force")
+    assert run.code == 3, run.out
+    assert "is a symbolic link to the gold of hw2, which stays as it is" in run.err + run.out
+    assert bytes_in(other).keys() == before.keys()
+    assert read_manifest(other).assignment == "hw2"
 
 
 def test_a_kit_takes_the_place_of_nothing_but_a_kit(tmp_path: Path) -> None:

@@ -207,6 +207,12 @@ class LeadsElsewhere(GoldsmithError):
     link: Path
 
 
+class OtherGold(GoldsmithError):
+    template = "{folder} is a symbolic link to the gold of {other}, which stays as it is; remove the link."
+    folder: Path
+    other: str
+
+
 class NotOursToReplace(GoldsmithError):
     template = (
         "{folder} stays as it is: it is not empty, and holds no {proof} of goldsmith's; move it away, or choose "

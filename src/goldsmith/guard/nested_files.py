@@ -259,7 +259,10 @@ def _of_encoded(path: str, content: bytes, budget: _Budget) -> _Entries:
         code = found[0].replace(b"\\r", b"").replace(b"\\n", b"").translate(_PLAIN_BASE64, b'\r\n\t >", ')
         if len(code) < _SHORTEST_ENCODED:
             continue
-        inner = base64.b64decode(code + b"=" * (-len(code) % 4))
+        try:
+            inner = base64.b64decode(code + b"=" * (-len(code) % 4))
+        except binascii.Error:
+            continue  # no base 64 after all
         if not (_is_text(inner) or _begins_a_container(inner)):
             continue
         number += 1
