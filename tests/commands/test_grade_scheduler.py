@@ -251,7 +251,7 @@ if os.getuid() == 0:
     os.setgid(65534), os.setuid(65534)
 
 async def asked(address, how):
-    comm = await connect(address, timeout=2, **how)
+    comm = await connect(address, timeout=1, **how)
     await comm.write({"op": "identity"})
     return address, str(await asyncio.wait_for(comm.read(), 2))
 
@@ -265,7 +265,7 @@ async def main():
     for port in sys.argv[1:]:
         tries += [asked(f"tcp://127.0.0.1:{port}", {}), asked(f"tls://127.0.0.1:{port}", own)]
         tries += [page(port, name) for name in ("info/main/workers.html", "json/identity.json", "metrics", "health")]
-    done, _ = await asyncio.wait([asyncio.ensure_future(item) for item in tries], timeout=4)
+    done, _ = await asyncio.wait([asyncio.ensure_future(item) for item in tries], timeout=2)
     print(json.dumps([item.result() for item in done if item.exception() is None]), flush=True)
     os._exit(0)  # Dask keeps trying for as long as anything runs
 

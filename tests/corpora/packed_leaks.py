@@ -83,7 +83,8 @@ def cell(**more: object) -> bytes:
 
 def prose(megabytes: float) -> str:
     chance = random.Random(0)
-    return "".join(" ".join(chance.choices(_WORDS, k=12)) + ".\n" for _ in range(int(megabytes * 16_000)))
+    page = "".join(" ".join(chance.choices(_WORDS, k=12)) + ".\n" for _ in range(160))
+    return page * int(megabytes * 100)
 
 
 def coded(text: str) -> str:
@@ -96,6 +97,9 @@ def document(text: str) -> bytes:
     return zip_of({"[Content_Types].xml": b"<Types/>", "word/document.xml": f"<w:body>{rows}</w:body>".encode()})
 
 
+SLOW = ("module over 2 MiB", "bomb", "very many folders")
+"""What takes seconds, and which others show in small."""
+
 FORMS: dict[str, tuple[str, Form]] = {
     "wheel": ("dist/hw-1.0-py3-none-any.whl", lambda text: zip_of({"hw/core.py": text.encode()})),
     "zip under another name": ("data/weights.pt", lambda text: zip_of({"hw/core.py": text.encode()})),
@@ -104,6 +108,10 @@ FORMS: dict[str, tuple[str, Form]] = {
     "zip with lzma": ("work.zip", lambda text: zip_of({"core.py": text.encode()}, zipfile.ZIP_LZMA)),
     "zip behind a program": ("run.bin", lambda text: b"#!/bin/sh\nexit\n" + zip_of({"core.py": text.encode()})),
     "tar": ("work.tar", lambda text: tar_of({"core.py": text.encode()})),
+    "tar that ends with a zip": (
+        "work.tar",
+        lambda text: tar_of({"core.py.gz": gzip.compress(text.encode()), "b.zip": zip_of({"b.txt": b"b"})}),
+    ),
     "tar under another name": ("work.dat", lambda text: tar_of({"core.py": text.encode()}, tarfile.GNU_FORMAT)),
     "tar.gz": ("work.tar.gz", lambda text: gzip.compress(tar_of({"core.py": text.encode()}))),
     "tgz in a tar in a zip": (

@@ -106,6 +106,7 @@ def test_no_command_prints_a_stranger_s_words_so_that_they_are_obeyed(course: Co
     assert all("error::x" in item for item in told if "agree" not in item)
 
 
+@pytest.mark.long
 def test_words_of_recipes_solutions_and_files_are_not_obeyed(course: CourseOnDisk) -> None:
     solution = (course.root / SOLUTION_FILE).read_text(encoding="utf-8")
     recipe = (course.root / RECIPE_FILE).read_text(encoding="utf-8")

@@ -150,7 +150,8 @@ def _strings(value: object) -> Iterator[str]:
         yield ("" if any("\n" in item for item in value) else "\n").join(value)
     elif isinstance(value, list):
         for item in value:
-            yield from _strings(item)
+            if isinstance(item, dict | list | str):
+                yield from _strings(item)
     elif isinstance(value, str) and "\n" in value:
         yield value
 

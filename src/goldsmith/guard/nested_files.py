@@ -122,12 +122,12 @@ _Reader = Callable[[str, bytes, _Budget], _Entries]
 
 
 def _reader_for(path: str, content: bytes) -> _Reader | None:
-    if zipfile.is_zipfile(io.BytesIO(content)):
-        return _of_zip
     if content[257:262] == b"ustar" or (path.lower().endswith(".tar") and _is_old_tar(content)):
         return _of_tar
     if _decompressor(path, content) is not None:
         return _of_compressed
+    if zipfile.is_zipfile(io.BytesIO(content)):  # also what ends with a zip, as a tar of one does
+        return _of_zip
     if content[:2] in (b"x\x01", b"x\x5e", b"x\x9c", b"x\xda") and _inflated(content, 32).startswith(b"blob "):
         return _of_git_object
     if content.startswith(b"b0VIM"):
