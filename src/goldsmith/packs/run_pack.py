@@ -53,6 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     places.choices["gradescope"].add_argument("--results", type=Path, required=True, help="the folder to write to")
     given = parser.parse_args(arguments)
     os.umask(0o077)
+    os.environ["GIT_CEILING_DIRECTORIES"] = str(given.pack.resolve())  # a pack may lie in a student's repository
     if given.place == "gradescope":
         return run_gradescope(given.pack, given.submission, given.results)
     if given.place == "autolab":
@@ -101,7 +102,6 @@ def graded(pack: Path, submission: Path, place: Place) -> Iterator[tuple[Grade, 
     """Grade a submission in a sandbox; yield its grade and the folder that everything was written to."""
     require_sandbox()
     settings = read_settings(pack, place)
-    os.environ["GIT_CEILING_DIRECTORIES"] = str(pack.resolve())  # a pack may lie in a student's repository
     assignment = find_course(pack.resolve() / COURSE).assignment(settings.assignment)
     course = assignment.course
     probe().require()

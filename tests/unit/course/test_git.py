@@ -10,6 +10,7 @@ import pytest
 
 from goldsmith.course.git import commit_time, git, run_git
 from goldsmith.course.layout import find_course
+from goldsmith.packs.run_pack import main
 from goldsmith.sandbox.packages import PACKAGE
 from support.course import CourseOnDisk
 
@@ -204,3 +205,19 @@ def test_a_folder_that_came_with_a_commit_is_not_taken_for_a_repository(course: 
 def test_git_is_started_in_one_module() -> None:
     modules = [path for path in PACKAGE.rglob("*.py") if '["git"' in path.read_text(encoding="utf-8")]
     assert [path.relative_to(PACKAGE).as_posix() for path in modules] == ["course/git.py"]
+
+
+def test_a_pack_that_lies_in_a_submitted_repository_does_not_take_it_for_the_course_s(
+    submitted: Submitted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", "")
+    course = submitted.root / "pack/course"
+    course.mkdir(parents=True)
+    assert run_git(course, "rev-parse", "HEAD").returncode == 0
+    given = ("--pack", course.parent, "--submission", submitted.root, "--results", submitted.root)
+    umask = os.umask(0o077)
+    try:
+        assert main(["gradescope", *map(str, given)]) == 3, "there is nothing in the pack"
+    finally:
+        os.umask(umask)
+    assert run_git(course, "rev-parse", "HEAD").returncode != 0
