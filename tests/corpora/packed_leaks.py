@@ -8,9 +8,11 @@ from __future__ import annotations
 import base64
 import bz2
 import gzip
+import importlib.util
 import io
 import json
 import lzma
+import marshal
 import pickle
 import random
 import sqlite3
@@ -218,6 +220,11 @@ UNSEEN: dict[str, tuple[str, Form, str]] = {
     "zstd": ("work.tar.zst", lambda text: b"\x28\xb5\x2f\xfd" + bytes(20), "it is compressed with zstd"),
     "git bundle": ("course.bundle", lambda text: b"# v2 git bundle\n" + bytes(20), "it is a git bundle"),
     "PDF": ("hw1_solutions.pdf", lambda text: b"%PDF-1.7\n" + bytes(20), "it is a PDF"),
+    "compiled Python": (
+        "work/core.pyc",
+        lambda text: importlib.util.MAGIC_NUMBER + bytes(12) + marshal.dumps(compile(text, "core.py", "exec")),
+        "it is compiled Python",
+    ),
     "bomb": ("work.zip", lambda text: bomb(3), "it holds more than 256 MiB"),
     "bomb of gz": ("work.gz", lambda text: gzip.compress(bytes(60 * 2**20)), "it has more than 50 MiB"),
     "nest": ("work.zip", lambda text: bomb(12, 1, 10), "it is packed more than 6 times over"),

@@ -95,6 +95,8 @@ def unpacked(path: str, content: bytes) -> Iterator[PublicFile]:
 def _opened(path: str, content: bytes, budget: _Budget, level: int) -> Iterator[PublicFile]:
     yield PublicFile(path, content)
     closed = next((what for begins, what in _CLOSED.items() if content.startswith(begins)), "")
+    if path.endswith(".pyc") and content[2:4] == b"\r\n":
+        closed = "compiled Python"
     if closed:
         yield PublicFile(path, b"", unseen=f"it is {closed}")
         return
