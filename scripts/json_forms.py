@@ -20,7 +20,7 @@ from goldsmith.model_parity.result import BriefParity, ParityReport
 from goldsmith.packs.pack import Packed
 from goldsmith.render.doctor import MachineSummary
 from goldsmith.render.grades import ClassSummary, GradedSubmission
-from goldsmith.render.guard import Leak
+from goldsmith.render.guard import GuardSummary, Leak
 from goldsmith.render.help import HelpTopic
 from goldsmith.render.rigor import ListedMutant, MutantResult, RigorSummary
 from goldsmith.render.scaffold import CourseLayout, ExampleAssignment, NewAssignment, ScaffoldFile
@@ -59,7 +59,7 @@ FORMS = (
     Form(command="handout", subjects="assignments", item=HandedOut),
     Form(command="inject", subjects="assignments", item=InjectionResult),
     Form(command="reset", subjects="assignments", item=ResetResult),
-    Form(command="guard", subjects="findings", item=Leak),
+    Form(command="guard", subjects="findings", item=Leak, more=GuardSummary),
     Form(command="skills install", subjects="skills", item=SkillResult),
     Form(command="doctor", subjects="facts", item=Fact, more=MachineSummary),
     Form(command="help", subjects="topics", item=HelpTopic),

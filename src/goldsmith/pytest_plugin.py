@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from goldsmith.foundation.log_injection import printable
 from goldsmith.pytest_support.session import GoldSession, session_of
 
 if TYPE_CHECKING:
@@ -110,12 +111,12 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     lines = session_of(config).summary()
     if lines:
         terminalreporter.section("gold recorded")
-        terminalreporter.write_line("\n".join(lines))
+        terminalreporter.write_line(printable("\n".join(lines)))
     passed = [report.nodeid for report in terminalreporter.stats.get("passed", ())]
     lines = session_of(config).kept_summary(config, passed)
     if lines:
         terminalreporter.section("gold kept by tests")
-        terminalreporter.write_line("\n".join(lines))
+        terminalreporter.write_line(printable("\n".join(lines)))
 
 
 @pytest.fixture

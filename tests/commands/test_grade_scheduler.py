@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.util
+import json
 import os
 import shutil
 import signal
@@ -11,17 +13,18 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from goldsmith.course.layout import Assignment, find_course
-from goldsmith.errors.grade import WorkersLost
+from goldsmith.errors.grade import DaskMissing, WorkersLost
 from goldsmith.generate.options import Options
 from goldsmith.grade.engines import Dask
 from goldsmith.grade.grade_class import GradingOptions, grade_all
 from goldsmith.grade.grader import Grader, rubric_for
 from goldsmith.grade.grades import Grade
-from goldsmith.grade.submissions import collect
+from goldsmith.grade.submissions import SubmissionRef, collect
 from goldsmith.sandbox.capabilities import probe
 from support.check_course import checked_course, hand_in
 from support.course import CourseOnDisk
@@ -204,7 +207,7 @@ def test_certificates_without_a_scheduler_that_asks_for_them_are_bad_usage(
     for arguments, words in (
         (["--tls-ca-file", str(tmp_path / "none")], "does not exist"),
         (["--tls-key", str(file), "--scheduler", "tls://127.0.0.1:9"], "belong together"),
-        (both, "give --scheduler tls://HOST:PORT"),
+        (both, "give --scheduler tls://HOST:PORT, or --engine dask"),
         ([*both, "--scheduler", "tcp://127.0.0.1:9"], "give --scheduler tls://HOST:PORT"),
     ):
         run = course.run("grade", "hw1", ".", *arguments)
@@ -235,6 +238,114 @@ def test_a_cluster_of_its_own_does_the_same_as_this_machine(course: CourseOnDisk
     deadline = time.monotonic() + 10
     while _warm_processes() and time.monotonic() < deadline:
         time.sleep(0.1)
+
+
+_ATTACK = """
+import asyncio, json, os, sys, urllib.request
+import concurrent.futures, distributed.comm.tcp
+from distributed import Security
+from distributed.comm import connect
+
+own = Security.temporary().get_connection_args("client")
+if os.getuid() == 0:
+    os.setgid(65534), os.setuid(65534)
+
+async def asked(address, how):
+    comm = await connect(address, timeout=1, **how)
+    await comm.write({"op": "identity"})
+    return address, str(await asyncio.wait_for(comm.read(), 2))
+
+async def page(port, name):
+    url = f"http://127.0.0.1:{port}/{name}"
+    answer = await asyncio.to_thread(urllib.request.urlopen, url, timeout=2)
+    return url, answer.read(100).decode(errors="replace")
+
+async def main():
+    tries = []
+    for port in sys.argv[1:]:
+        tries += [asked(f"tcp://127.0.0.1:{port}", {}), asked(f"tls://127.0.0.1:{port}", own)]
+        tries += [page(port, name) for name in ("info/main/workers.html", "json/identity.json", "metrics", "health")]
+    done, _ = await asyncio.wait([asyncio.ensure_future(item) for item in tries], timeout=2)
+    print(json.dumps([item.result() for item in done if item.exception() is None]), flush=True)
+    os._exit(0)  # Dask keeps trying for as long as anything runs
+
+asyncio.run(main())
+"""
+"""Ask every node what it is, as Dask does before it sends work, and for the pages of its HTTP server."""
+
+
+def _listening() -> set[int]:
+    rows = [row.split() for row in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    return {int(row[1].rpartition(":")[2], 16) for row in rows if row[3] == "0A"}
+
+
+def test_another_user_of_the_machine_gets_nothing_from_a_cluster_that_was_started_here() -> None:
+    pytest.importorskip("cryptography")
+    before = _listening()
+    running: Any = Dask(jobs=1).run(_temporary_folder, [SubmissionRef("ada", "ada")])
+    try:
+        _, folders = next(running)
+        ports = sorted(_listening() - before)
+        attack = [sys.executable, "-c", _ATTACK, *map(str, ports)]
+        told = subprocess.run(attack, cwd="/tmp", env={"HOME": "/tmp"}, capture_output=True, text=True, timeout=60)
+        modes = [path.stat().st_mode & 0o077 for path in folders]
+    finally:
+        running.close()
+    assert json.loads(told.stdout) == [], told.stderr
+    assert len(ports) >= 3, "scheduler, nanny and worker"
+    assert modes[0] == 0, "nobody else can enter the folder in which workers keep what they write"
+    assert not folders[0].exists()
+
+
+def _temporary_folder(item: SubmissionRef) -> Any:
+    """Return the folders that a worker writes to, outermost first."""
+    from distributed import get_worker
+
+    inner = Path(get_worker().local_directory)
+    return [next((path for path in inner.parents if path.parent.name.startswith("goldsmith-")), inner), inner]
+
+
+def test_a_scheduler_without_certificates_is_told_to_be_open_to_others(course: CourseOnDisk, tmp_path: Path) -> None:
+    soon = {"DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "200ms"}
+    (tmp_path / "ops.py").write_text("")
+    for scheme, is_told in (("tcp", True), ("tls", False)):
+        address = f"{scheme}://127.0.0.1:9"
+        run = course.run("grade", "hw1", str(tmp_path / "ops.py"), "--scheduler", address, **soon)
+        assert run.code == 3
+        assert (f"Note: {address} asks nobody for a certificate" in " ".join(run.err.split())) == is_told
+
+
+def test_what_a_cluster_of_its_own_lacks_is_named_with_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "cryptography" else found(name))
+    with pytest.raises(DaskMissing) as lacking:
+        next(Dask().run(_temporary_folder, []))
+    assert str(lacking.value) == "--engine dask needs cryptography; install with `pip install cryptography`."
+
+
+@pytest.mark.long
+def test_certificates_that_are_given_count_for_a_cluster_that_is_started_here(
+    course: CourseOnDisk, handed_in: Path, tmp_path: Path
+) -> None:
+    ours = [word for pair in certificates(tmp_path / "ours").items() for word in pair]
+    run = course.run(
+        "grade",
+        "hw1",
+        str(handed_in / "s0"),
+        "--again",
+        "--json",
+        "--engine",
+        "dask",
+        "--output",
+        str(tmp_path / "o"),
+        *ours,
+    )
+    assert run.code == 0, run.err
+    assert [item["outcome"] for item in run.json["submissions"]] == ["agrees"]
+    (tmp_path / "ours/own.pem").write_text("not a certificate")
+    run = course.run("grade", "hw1", str(handed_in / "s0"), "--again", "--engine", "dask", *ours)
+    assert run.code == 3
+    assert "no Dask cluster could be started here (" in run.err
 
 
 def _warm_processes() -> list[str]:

@@ -5,13 +5,18 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+import time
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from corpora.leaks import CLEAN, LEAKS, as_bytes
+from corpora.leaks import BACKBONE, CLEAN, LEAKS, STUB, as_bytes
+from corpora.packed_leaks import FORMS, SLOW, UNSEEN
 from goldsmith.course.layout import find_course
 from goldsmith.guard.leaks import leaks_in
+from goldsmith.guard.nested_files import unpacked
 from goldsmith.guard.scan import guarded_by
 from support.course import CourseOnDisk, copy_of_example
 
@@ -226,3 +231,55 @@ def test_the_old_door_leads_to_goldsmith_with_its_exit_codes(tmp_path: Path) -> 
     assert door("--reset", "scratch-1").returncode == 0
     assert "NotImplementedError" in (example.root / SCRATCH).read_text()
     assert door().returncode == 2
+
+
+# --- a solution in other files
+
+
+def _slow_ones_marked(names: Iterable[str]) -> list[Any]:
+    return [pytest.param(name, marks=pytest.mark.long) if name in SLOW else name for name in names]
+
+
+@pytest.mark.parametrize("name", _slow_ones_marked(FORMS))
+def test_a_solution_is_found_in_whatever_file_it_lies(guarded, name: str) -> None:
+    file, form = FORMS[name]
+    inside = list(unpacked(file, form(BACKBONE)))
+    assert [item.unseen for item in inside if item.unseen] == []
+    found = {finding.part for item in inside for finding in leaks_in(item.path, item.content, guarded)}
+    assert "backbone.CausalSelfAttention.forward" in found
+    clean = [finding for item in unpacked(file, form(STUB)) for finding in leaks_in(item.path, item.content, guarded)]
+    assert [finding for finding in clean if finding.kind == "solution"] == []
+
+
+@pytest.mark.parametrize("name", _slow_ones_marked(UNSEEN))
+def test_what_cannot_be_looked_into_is_named_within_bounds(name: str) -> None:
+    file, form, why = UNSEEN[name]
+    content = form(BACKBONE)
+    began = time.process_time()
+    told = {item.path: item.unseen for item in unpacked(file, content) if item.unseen}
+    assert any(why in item for item in told.values()), told
+    assert all(path.startswith(file) for path in told)
+    assert time.process_time() - began < 20
+
+
+def test_what_could_not_be_looked_into_is_told_and_no_finding(example: CourseOnDisk) -> None:
+    for name in ("encrypted zip", "PDF"):
+        file, form, _ = UNSEEN[name]
+        (example.root / file).write_bytes(form(BACKBONE))
+    with (example.root / "large.bin").open("wb") as large:
+        large.truncate(51 * 2**20)
+    run = example.run("guard")
+    assert run.code == 0, run.out
+    assert "Not looked into: work.zip/core.py (it is encrypted)" in run.out
+    assert "Not looked into: large.bin (it has more than 50 MiB)" in run.out
+    assert run.last_line.startswith("Nothing found in this course")
+    assert {item["file"]: item["why"] for item in example.run("guard", "--json").json["not_looked_into"]} == {
+        "hw1_solutions.pdf": "it is a PDF",
+        "large.bin": "it has more than 50 MiB",
+        "work.zip/core.py": "it is encrypted",
+    }
+    example.git("init", "--quiet")
+    example.git("add", "--all")
+    example.git("commit", "--quiet", "--message", "all")
+    told = example.run("guard", "--ref", "HEAD", "--json").json["not_looked_into"]
+    assert "large.bin" in [item["file"] for item in told]

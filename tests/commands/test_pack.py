@@ -16,7 +16,7 @@ import pytest
 
 from goldsmith.course.layout import find_course
 from goldsmith.guard.public_files import public_in
-from goldsmith.guard.scan import guarded_by, sweep
+from goldsmith.guard.scan import Sweep, guarded_by, sweep
 from support.check_course import SOLUTION, checked_course, hand_in
 from support.container import IS_ROOT, USER, Container, new_container
 from support.course import RECIPE_FILE, CourseOnDisk, copy_of_example
@@ -247,7 +247,7 @@ def test_no_solution_is_in_a_pack(course: CourseOnDisk, pack: Path, tmp_path: Pa
         assert not [name for name in archive.namelist() if "_example" in name or name.endswith(".pyc")]
     found = find_course(course.root)
     shutil.rmtree(tmp_path / "pack/course/tests")  # the gold, which is meant to be there
-    assert sweep(found, public_in(tmp_path / "pack"), guarded_by(found, everything_public=True)) == []
+    assert sweep(found, public_in(tmp_path / "pack"), guarded_by(found, everything_public=True)) == Sweep([], [])
     assert not (tmp_path / "pack/course/private").exists()
 
 

@@ -21,7 +21,7 @@ from goldsmith.course.layout import find_course
 from goldsmith.grade.classroom50 import classroom50_json, facts_from, points_scale
 from goldsmith.grade.grades import grade
 from goldsmith.guard.public_files import public_in
-from goldsmith.guard.scan import guarded_by, sweep
+from goldsmith.guard.scan import Sweep, guarded_by, sweep
 from support.check_course import SOLUTION, sketched_course
 from support.course import CourseOnDisk, copy_of_example
 from support.made_verdicts import case, rubric, verdict
@@ -189,7 +189,7 @@ def test_where_goldsmith_is_missing_it_is_installed_from_the_bundle(bundle: Path
 
 def test_nothing_of_gold_or_solutions_is_in_the_folder(course: CourseOnDisk, bundle: Path, tmp_path: Path) -> None:
     found = find_course(course.root)
-    assert sweep(found, public_in(bundle), guarded_by(found, everything_public=True)) == []
+    assert sweep(found, public_in(bundle), guarded_by(found, everything_public=True)) == Sweep([], [])
     gold = {path.read_bytes() for path in course.gold().iterdir() if path.is_file()}
     assert not [path for path in bundle.rglob("*") if path.is_file() and path.read_bytes() in gold]
 

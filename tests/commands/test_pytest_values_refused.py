@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from goldsmith.foundation.ownership import make_marked
+from support.foreign_files import bytes_in
 from support.pytest_course import failures
 from support.pytest_values import KeepingTests
 
@@ -213,6 +215,70 @@ def test_a_folder_that_cannot_be_written_is_an_error(keeping: KeepingTests) -> N
     result = keeping.run("--gold-update", tests="def test_it(gold):\n    gold.check(1)\n")
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines(["E *cannot be written (*); free some space or make it writable, then run again."])
+
+
+@pytest.mark.parametrize("link", ["test_it.gold", "test_it.gold/test_it"])
+@pytest.mark.parametrize("holds", ["notes", "nothing", "values", "no folder"])
+def test_a_link_where_values_are_kept_is_followed_neither_to_write_nor_to_read(
+    keeping: KeepingTests, tmp_path: Path, link: str, holds: str
+) -> None:
+    """As a pull request may bring it: what is behind the link is not the tests'."""
+    keeping.record("def test_it(gold):\n    gold.check(1)\n")
+    elsewhere = tmp_path / "elsewhere"
+    if holds == "values":
+        shutil.copytree(keeping.root / link, elsewhere)
+    elif holds != "no folder":
+        elsewhere.mkdir()
+    for folder in (elsewhere, elsewhere / "test_it") if holds == "notes" else ():
+        folder.mkdir(exist_ok=True)
+        (folder / "thesis.tex").write_text("of three years")
+        (folder / "values.npz").write_text("measured")
+    shutil.rmtree(keeping.root / link)
+    (keeping.root / link).symlink_to(elsewhere)
+    before = bytes_in(elsewhere)
+    for arguments in ([], ["--gold-update"]):
+        result = keeping.run(*arguments, tests="def test_it(gold):\n    gold.check(2)\n")
+        assert "passed" not in result.parseoutcomes()
+        result.stdout.fnmatch_lines([f"E *{link} is a symbolic link, and what goldsmith keeps there is neither read *"])
+        assert bytes_in(elsewhere) == before
+    assert (keeping.root / link).is_symlink()
+
+
+def test_a_folder_without_a_manifest_is_not_replaced_and_other_files_next_to_values_stay(keeping: KeepingTests) -> None:
+    tests = "def test_it(gold):\n    gold.check(1)\n"
+    (keeping.folder / "test_it").mkdir(parents=True)
+    thesis = keeping.folder / "test_it/thesis.tex"
+    thesis.write_text("of three years")
+    for arguments in ([], ["--gold-update"]):
+        keeping.run(*arguments, tests=tests).assert_outcomes(errors=1)
+    assert bytes_in(keeping.folder) == {"test_it": "folder", "test_it/thesis.tex": b"of three years"}
+    thesis.unlink()
+    keeping.record(tests)
+    thesis.write_text("of three years")
+    (keeping.folder / "test_it/figures").mkdir()
+    (keeping.folder / "test_it/link").symlink_to("/etc")
+    keeping.record(tests.replace("1", "2"))
+    assert thesis.read_text() == "of three years"
+    assert (keeping.folder / "test_it/figures").is_dir()
+    assert (keeping.folder / "test_it/link").is_symlink()
+    keeping.run().assert_outcomes(passed=1)
+
+
+def test_a_folder_of_an_unfinished_run_that_somebody_else_made_leads_nowhere(
+    keeping: KeepingTests, tmp_path: Path
+) -> None:
+    """Its mark and name are right; the gold that it claims to have put aside is a link."""
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere/thesis.tex").write_text("of three years")
+    name = f".test_it.{'a' * 26}.staging"
+    keeping.folder.mkdir()
+    make_marked(keeping.folder / name, f"{name}, gold that is not published yet")
+    (keeping.folder / name / "old").symlink_to(tmp_path / "elsewhere")
+    (keeping.folder / name / "new").symlink_to(tmp_path / "elsewhere")
+    keeping.record("def test_it(gold):\n    gold.check(1)\n")
+    assert keeping.kept() == ["test_it"]
+    assert not (keeping.folder / "test_it").is_symlink()
+    assert bytes_in(tmp_path / "elsewhere") == {"thesis.tex": b"of three years"}
 
 
 def test_names_that_change_with_each_run_are_refused(keeping: KeepingTests) -> None:

@@ -13,9 +13,10 @@ import tempfile
 import textwrap
 from pathlib import Path
 
+from corpora.packed_leaks import FORMS
 from goldsmith.course.example import copy_example
-from goldsmith.course.layout import Course
-from goldsmith.guard.leaks import leaks_in
+from goldsmith.guard.leaks import Guarded, leaks_in
+from goldsmith.guard.nested_files import unpacked
 from goldsmith.guard.scan import guarded_by
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "vla-course"
@@ -317,21 +318,26 @@ def as_bytes(text: str | bytes) -> bytes:
     return text.encode() if isinstance(text, str) else text
 
 
-def found_in(course: Course, file: str, text: str | bytes) -> list[str]:
-    guarded = guarded_by(course, everything_public=False)
-    return [f"{item.kind} {item.part} {item.similarity:.2f}" for item in leaks_in(file, as_bytes(text), guarded)]
+def found_in(guarded: Guarded, file: str, text: str | bytes) -> list[str]:
+    found = [
+        finding for item in unpacked(file, as_bytes(text)) for finding in leaks_in(item.path, item.content, guarded)
+    ]
+    return [f"{item.kind} {item.part} {item.similarity:.2f}" for item in found]
 
 
 def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         course = copy_example(Path(folder, "course"))
-        missed = [name for name, (file, text) in LEAKS.items() if not found_in(course, file, text)]
-        alarms = {name: found_in(course, file, text) for name, (file, text) in CLEAN.items()}
+        guarded = guarded_by(course, everything_public=False)
+        missed = [name for name, (file, text) in LEAKS.items() if not found_in(guarded, file, text)]
+        hidden = [name for name, (file, form) in FORMS.items() if not found_in(guarded, file, form(BACKBONE))]
+        alarms = {name: found_in(guarded, file, text) for name, (file, text) in CLEAN.items()}
     false = {name: found for name, found in alarms.items() if found}
     print("guard      examples   wrong")
     print(f"leaking    {len(LEAKS):8}   {len(missed):5} missed{': ' if missed else ''}{', '.join(missed)}")
+    print(f"in files   {len(FORMS):8}   {len(hidden):5} missed{': ' if hidden else ''}{', '.join(hidden)}")
     print(f"clean      {len(CLEAN):8}   {len(false):5} false alarms{f': {false}' if false else ''}")
-    return bool(missed or false)
+    return bool(missed or hidden or false)
 
 
 if __name__ == "__main__":

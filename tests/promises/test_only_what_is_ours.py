@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
+import shutil
 import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from goldsmith.course.layout import find_course
-from goldsmith.errors.gold import CannotWrite
+from goldsmith.errors.gold import CannotWrite, LeadsElsewhere, NotOursToReplace
 from goldsmith.foundation.atomic_files import PARTIAL, write_durably
+from goldsmith.gold.manifest import encode, read_manifest
 from goldsmith.gold.publish import Staging
 from goldsmith.grade.output_folder import Folder
 from goldsmith.injection.inject import recover
 from goldsmith.mutants.cache import FindingCache
 from goldsmith.scaffold.changes import Change, apply
-from goldsmith.workspace.lock import project_lock
+from goldsmith.workspace.lock import make_state_folder, project_lock
 from support.course import RECIPE_FILE, SOLUTION_FILE, CourseOnDisk, recipe
 from support.foreign_files import TEST, TEST_FILE, age, bytes_in
 from support.injection_course import assert_clean, do_inject, do_reset
@@ -217,6 +221,85 @@ def test_a_file_that_stands_where_a_report_goes_gets_another_name(course: Course
         "hw1.xml.yours",
     ]
     assert all((reports / f"hw1.{kind}.yours").read_text() == "mine" for kind in ("txt", "xml"))
+
+
+@pytest.mark.parametrize("name", ["feedback", "feedback/late"])
+def test_a_linked_folder_among_grades_is_not_written_through(tmp_path: Path, name: str) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "ada.md").write_text("mine")
+    link = tmp_path / "grades" / name
+    link.parent.mkdir(parents=True)
+    link.symlink_to(elsewhere)
+    before = bytes_in(tmp_path / "elsewhere")
+    with pytest.raises(LeadsElsewhere, match=f"{name} is a symbolic link"):
+        Folder(tmp_path / "grades").write(f"{name}/ada.md", b"new")
+    assert bytes_in(elsewhere) == before
+    (tmp_path / "grades/.gitignore").unlink()
+    (tmp_path / "grades/.gitignore").symlink_to(elsewhere / "new")
+    Folder(tmp_path / "grades")
+    assert bytes_in(elsewhere) == before
+
+
+@pytest.mark.parametrize("link", [".goldsmith", ".goldsmith/.gitignore"])
+def test_a_linked_state_folder_is_not_written_through(course: CourseOnDisk, tmp_path: Path, link: str) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (course.root / link).parent.mkdir(exist_ok=True)
+    (course.root / link).symlink_to(elsewhere if link == ".goldsmith" else elsewhere / "new")
+    with contextlib.suppress(LeadsElsewhere):
+        make_state_folder(find_course(course.root))
+    assert bytes_in(elsewhere) == {}
+
+
+def test_gold_behind_a_link_never_takes_the_place_of_other_files(course: CourseOnDisk, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "README.md").write_text("mine")
+    course.gold().parent.mkdir(parents=True)
+    course.gold().symlink_to(elsewhere)
+    run = course.run("generate", "hw1", "--force")
+    assert run.code == 3, run.out
+    assert "stays as it is: it is not empty, and holds no manifest.json of goldsmith's" in run.err + run.out
+    assert bytes_in(elsewhere) == {"README.md": b"mine"}
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["course", "elsewhere"]
+
+
+def test_gold_behind_a_link_never_takes_the_place_of_other_gold(course: CourseOnDisk) -> None:
+    assert course.run("generate", "hw1").code == 0
+    other = course.gold().with_name("hw2")
+    course.gold().rename(other)
+    course.gold().symlink_to(other)
+    before = bytes_in(other)
+    assert course.run("generate", "hw1", "--force").code == 0, "a link to its own gold is fine"
+    manifest = other / "manifest.json"
+    manifest.write_bytes(encode(msgspec.structs.replace(read_manifest(other), assignment="hw2", digest="")))
+    run = course.run("generate", "hw1", "--force")
+    assert run.code == 3, run.out
+    assert "is a symbolic link to the gold of hw2, which stays as it is" in run.err + run.out
+    assert bytes_in(other).keys() == before.keys()
+    assert read_manifest(other).assignment == "hw2"
+
+
+def test_a_kit_takes_the_place_of_nothing_but_a_kit(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "README.md").write_text("mine")
+    (tmp_path / "kit").symlink_to(elsewhere)
+    with pytest.raises(NotOursToReplace):
+        Staging(tmp_path / "kit", proof="kit.json").open()
+    assert bytes_in(elsewhere) == {"README.md": b"mine"}
+
+
+def test_nothing_is_injected_through_a_link_that_leads_out_of_the_course(course: CourseOnDisk, tmp_path: Path) -> None:
+    starter = course.root / "src/assignments/hw1"
+    shutil.move(starter, tmp_path / "elsewhere")
+    starter.symlink_to(tmp_path / "elsewhere")
+    before = bytes_in(tmp_path / "elsewhere")
+    run = course.run("inject", "hw1")
+    assert run.code == 3, run.out
+    assert "a link leads out of the course on the way there" in run.err
+    assert bytes_in(tmp_path / "elsewhere") == before
 
 
 def test_a_link_in_the_folder_of_grades_is_put_aside(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import io
 import sys
 
 from goldsmith.errors.base import INTERRUPTED
+from goldsmith.foundation.log_injection import say
 from goldsmith.foundation.signals import install_handlers, remove_handlers
 
 
@@ -24,7 +25,7 @@ def run() -> None:
             remove_handlers()
         raise SystemExit(code)
     except KeyboardInterrupt:
-        print("goldsmith: interrupted.", file=sys.stderr)
+        say("goldsmith: interrupted.", stderr=True)
         raise SystemExit(INTERRUPTED) from None
 
 

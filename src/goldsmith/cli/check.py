@@ -17,6 +17,7 @@ from goldsmith.cli.options import (
     report_errors,
 )
 from goldsmith.errors.usage import BadOption
+from goldsmith.foundation.log_injection import say
 
 
 @command
@@ -111,7 +112,7 @@ def check(
         elif markdown:
             from goldsmith.grade.verdict_markdown import verdict_markdown
 
-            print(verdict_markdown(verdict, reveal=reveal, verbose=verbose))
+            say(verdict_markdown(verdict, reveal=reveal, verbose=verbose))
         else:
             from goldsmith.render.console import open_console
             from goldsmith.render.verdict import show_verdict

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +23,7 @@ from goldsmith.cli.options import (
 )
 from goldsmith.errors.base import COULD_NOT_RUN
 from goldsmith.errors.usage import BadOption
+from goldsmith.foundation.log_injection import say
 from goldsmith.foundation.platforms import require, require_sandbox
 
 if TYPE_CHECKING:
@@ -146,7 +147,7 @@ def grade(
         for name in config.packages:
             if not places_of(name):
                 raise bad_setting(chosen.course.root, ["packages"], f"{name} is not installed here")
-        tls = _tls(scheduler, tls_ca_file, tls_cert, tls_key)
+        tls = _tls(engine, scheduler, tls_ca_file, tls_cert, tls_key)
         count = jobs or processors()
         items = collect(chosen, submissions, refs)
         folder = output or chosen.course.grades_folder / chosen.name
@@ -181,16 +182,16 @@ def grade(
                 finished.extend(render.graded_submissions([made]))
                 progress.finished(made)
 
-            by, pages = _engine(engine, scheduler, count, tls), _pages() if html else None
+            by, pages = _engine(engine, scheduler, count, tls, stderr.print), _pages() if html else None
             wanted = GradingOptions(grader, items, folder, by, on_grade, verbose=verbose, pages=pages, canvas=canvas)
             result = grade_all(wanted)
         if form == "autolab":
-            print(_for_autolab(result.grades[0], items[0].name, chosen, folder))
+            say(_for_autolab(result.grades[0], items[0].name, chosen, folder))
         elif json:
             report.print(render.graded_submissions(result.grades), more=render.summarise_class(result))
         else:
             render.show_grades(open_console(no_color=no_color), result.grades, result.overview)
-            print(render.closing_lines(result, chosen.course.relative(folder)))
+            say(render.closing_lines(result, chosen.course.relative(folder)))
     could_not = any(item.outcome == "could-not-run" for item in result.grades)
     failed = any(item.outcome == "error" for item in result.grades)
     raise Exit(COULD_NOT_RUN if failed else 1 if could_not else 0)
@@ -230,15 +231,15 @@ def _for_autolab(grade: Grade, name: str, assignment: Assignment, folder: Path) 
     return f"{text}\n{autolab_line(grade, assignment.config.forbid_costs > 0)}"
 
 
-def _tls(scheduler: str, ca_file: Path | None, cert: Path | None, key: Path | None) -> Tls | None:
+def _tls(engine: str, scheduler: str, ca_file: Path | None, cert: Path | None, key: Path | None) -> Tls | None:
     from goldsmith.grade.engines import Tls
 
     if ca_file is None and cert is None and key is None:
         return None
     if ca_file is None or cert is None:
         raise click.UsageError("--tls-ca-file and --tls-cert belong together: give both, and --tls-key")
-    if not scheduler.startswith("tls://"):
-        raise click.UsageError("--tls-… are for a scheduler that is running: give --scheduler tls://HOST:PORT")
+    if not scheduler.startswith("tls://") and (scheduler or engine != "dask"):
+        raise click.UsageError("--tls-… are for a Dask cluster: give --scheduler tls://HOST:PORT, or --engine dask")
     return Tls(str(ca_file), str(cert), str(key) if key else None)
 
 
@@ -248,11 +249,17 @@ def _pages() -> Pages:
     return ClassPages()
 
 
-def _engine(name: str, scheduler: str, jobs: int, tls: Tls | None) -> Engine:
+def _engine(name: str, scheduler: str, jobs: int, tls: Tls | None, tell: Callable[[str], None]) -> Engine:
     from goldsmith.grade.engines import Dask, Local
 
     if name == "local" and not scheduler:
         return Local(jobs)
     if name == "dask" or (name == "local" and scheduler):
-        return Dask(scheduler, jobs, tls=tls)
+        cluster = Dask(scheduler, jobs, tls=tls)
+        if cluster.is_open_to_others:
+            tell(
+                f"Note: {scheduler} asks nobody for a certificate: whoever reaches it can run code on "
+                "its workers, and read what they can; tls://… closes it."
+            )
+        return cluster
     raise BadOption("--engine", name, "local or dask")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ from click.exceptions import Exit
 from goldsmith.cli.command import argument, command, flag, option
 from goldsmith.cli.options import PATH, course_options, open_course, report_errors
 from goldsmith.errors.base import AGAINST
+from goldsmith.foundation.log_injection import say
 
 if TYPE_CHECKING:
     from goldsmith.guard.leaks import Finding
@@ -44,7 +44,7 @@ def guard(
         from goldsmith.guard.public_files import public_at, public_files, public_in, staged_files
         from goldsmith.guard.scan import guarded_by, injected_findings, sweep
         from goldsmith.render.console import open_console
-        from goldsmith.render.guard import leaks_from, show_leaks
+        from goldsmith.render.guard import GuardSummary, leaks_from, show_leaks
 
         if (path is not None) + (ref is not None) + staged > 1:
             raise OneTargetOnly
@@ -59,13 +59,14 @@ def guard(
         else:
             findings += injected_findings(found)
             files = staged_files(found) if staged else public_files(found)
-        findings += sweep(found, files, guarded, nothing_is_fine=staged)
+        swept = sweep(found, files, guarded, nothing_is_fine=staged)
+        findings += swept.findings
         for text in guarded.blind:
-            print(f"goldsmith guard: note that {text}, so none of it was looked for.", file=sys.stderr)
+            say(f"goldsmith guard: note that {text}, so none of it was looked for.", stderr=True)
         what = str(path) if path is not None else ref or ("what is staged" if staged else "this course")
         leaks = leaks_from(findings)
         if json:
-            report.print(leaks, ok=not leaks)
+            report.print(leaks, ok=not leaks, more=GuardSummary(not_looked_into=tuple(swept.unseen)))
         else:
-            show_leaks(open_console(no_color=no_color), leaks, what, len(guarded.secrets))
+            show_leaks(open_console(no_color=no_color), leaks, swept.unseen, what, len(guarded.secrets))
     raise Exit(AGAINST if findings else 0)

@@ -16,7 +16,7 @@ import click
 from goldsmith.cli.command import Function, add_options, argument, flag, option
 from goldsmith.errors.base import GoldsmithError
 from goldsmith.errors.usage import BadOption
-from goldsmith.foundation.log_injection import without_commands
+from goldsmith.foundation.log_injection import printable, say, say_json
 from goldsmith.foundation.platforms import require
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class JsonReport:
     ) -> None:
         from goldsmith.render.json_output import encode_report
 
-        print(encode_report(self.command, self.subjects, items, ok=ok, error=error, more=more))
+        say_json(encode_report(self.command, self.subjects, items, ok=ok, error=error, more=more))
 
 
 @contextlib.contextmanager
@@ -113,7 +113,13 @@ def report_errors(
     if debug:
         import logging
 
-        logging.basicConfig(format="%(asctime)s %(name)s: %(message)s")
+        class Printable(logging.Formatter):
+            def format(self, record: logging.LogRecord) -> str:
+                return printable(super().format(record))
+
+        handler = logging.StreamHandler()
+        handler.setFormatter(Printable("%(asctime)s %(name)s: %(message)s"))
+        logging.basicConfig(handlers=[handler])
         logging.getLogger("goldsmith").setLevel(logging.DEBUG)
     report = JsonReport(command, subjects)
     try:
@@ -124,10 +130,10 @@ def report_errors(
     except (Exception, KeyboardInterrupt) as problem:
         error = _as_error(problem, command)
         if debug:
-            traceback.print_exc()
+            say(traceback.format_exc(), stderr=True)
         if as_json:
             report.print(finished, ok=False, error=error)
-        print(without_commands(f"goldsmith {command}: {error}"), file=sys.stderr)
+        say(f"goldsmith {command}: {error}", stderr=True)
         raise click.exceptions.Exit(error.exit_code) from None
 
 
@@ -158,7 +164,7 @@ def open_course(start: Path, *, repair: bool = True) -> Course:
 
         with contextlib.suppress(Busy), project_lock(course, "repair", wait=False, on_wait=lambda text: None):
             for note in recover(course):
-                print(f"goldsmith: {note}.", file=sys.stderr)
+                say(f"goldsmith: {note}.", stderr=True)
     return course
 
 
@@ -168,7 +174,7 @@ def locked(course: Project, doing: str) -> Iterator[None]:
     from goldsmith.workspace.lock import project_lock
 
     def tell(text: str) -> None:
-        print(f"goldsmith: {text}", file=sys.stderr)
+        say(f"goldsmith: {text}", stderr=True)
 
     with project_lock(course, f"goldsmith {doing}", wait=True, on_wait=tell):
         yield

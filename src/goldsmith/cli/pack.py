@@ -18,6 +18,7 @@ from goldsmith.cli.options import (
     report_errors,
 )
 from goldsmith.errors.usage import BadOption
+from goldsmith.foundation.log_injection import say
 
 if TYPE_CHECKING:
     from goldsmith.packs.settings import Place
@@ -159,7 +160,7 @@ def _pack(
         if json:
             report.print([packed])
         else:
-            print(packed_lines(packed))
+            say(packed_lines(packed))
 
 
 def _is_plain(name: str) -> bool:

@@ -10,6 +10,7 @@ import click
 from goldsmith.cli.app import app
 from goldsmith.cli.options import JsonReport
 from goldsmith.errors.usage import BadUsage
+from goldsmith.foundation.log_injection import say
 
 
 def run_app() -> int:
@@ -31,7 +32,7 @@ def _refuse(problem: click.UsageError) -> int:
     command = error.command.removeprefix("goldsmith").strip()
     if "--json" in sys.argv:
         JsonReport(command, "assignments").print([], ok=False, error=error)
-    print(f"goldsmith{f' {command}' if command else ''}: {error}", file=sys.stderr)
+    say(f"goldsmith{f' {command}' if command else ''}: {error}", stderr=True)
     return error.exit_code
 
 

@@ -199,6 +199,29 @@ class CannotWrite(GoldsmithError):
     reason: str
 
 
+class LeadsElsewhere(GoldsmithError):
+    template = (
+        "{link} is a symbolic link, and what goldsmith keeps there is neither read nor written through one; remove the "
+        "link, or put the folder itself there."
+    )
+    link: Path
+
+
+class OtherGold(GoldsmithError):
+    template = "{folder} is a symbolic link to the gold of {other}, which stays as it is; remove the link."
+    folder: Path
+    other: str
+
+
+class NotOursToReplace(GoldsmithError):
+    template = (
+        "{folder} stays as it is: it is not empty, and holds no {proof} of goldsmith's; move it away, or choose "
+        "another place."
+    )
+    folder: Path
+    proof: str
+
+
 class Busy(GoldsmithError):
     template = "{folder} is in use by {holder}; wait for it, or leave out --no-wait."
     folder: Path

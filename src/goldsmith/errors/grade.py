@@ -33,6 +33,10 @@ class NoCluster(GoldsmithError):
 
     def sentence(self) -> str:
         reason = " ".join(self.problem.split()).rstrip(".")
+        if not self.address:
+            return (
+                f"no Dask cluster could be started here ({reason}); without --engine dask, grading does not need one."
+            )
         return (
             f"no Dask scheduler answers at {self.address} ({reason}); check that it is running and, if its address "
             "begins with tls://, give --tls-ca-file, --tls-cert and --tls-key."
@@ -50,4 +54,10 @@ class WorkersLost(GoldsmithError):
 
 
 class DaskMissing(GoldsmithError):
-    template = "--engine dask needs dask.distributed; install it with `pip install distributed`."
+    """Lacking are the packages `names`; cryptography makes certificates for a cluster that is started here."""
+
+    names: Sequence[str]
+
+    def sentence(self) -> str:
+        lacking = " and ".join(self.names)
+        return f"--engine dask needs {lacking}; install with `pip install {' '.join(self.names)}`."

@@ -11,7 +11,7 @@ import errno
 import functools
 import os
 import struct
-from pathlib import PurePath
+from pathlib import Path, PurePath
 
 from goldsmith.foundation.kernel import machine, system_call
 
@@ -20,6 +20,13 @@ _OPENAT2 = 437
 _NO_OTHER_FILE_SYSTEM, _NO_MAGIC_LINKS, _NO_LINKS, _BENEATH = 1, 2, 4, 8
 _RESOLVE = _NO_OTHER_FILE_SYSTEM | _NO_MAGIC_LINKS | _NO_LINKS | _BENEATH
 _MAX_ATTEMPTS = 100
+
+
+def first_link(base: Path, path: Path) -> Path | None:
+    """Return the first symbolic link on the way from the folder `base` to `path`, which need not exist and counts as
+    part of the way; None if there is none."""
+    steps = [path, *path.parents][: len(path.relative_to(base).parts)]
+    return next((step for step in reversed(steps) if step.is_symlink()), None)
 
 
 def open_folder(path: str | os.PathLike[str]) -> int:

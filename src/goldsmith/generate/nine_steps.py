@@ -16,7 +16,7 @@ from goldsmith.course.solutions import Placement, placements, variants_of
 from goldsmith.course.starter_diff import written_parts
 from goldsmith.course.subject import Subject
 from goldsmith.errors.base import GoldsmithError
-from goldsmith.errors.gold import GoldIsStale, GoldKept
+from goldsmith.errors.gold import GoldIsStale, GoldKept, OtherGold
 from goldsmith.errors.injection import IsInjected
 from goldsmith.errors.recipe import NoRecipe
 from goldsmith.foundation.wording import count_of
@@ -133,6 +133,9 @@ def _read_previous(run: GenerationState) -> None:
     if journal is not None:
         raise IsInjected(run.assignment.name, journal.since)
     run.previous = PreviousGold.read(run.assignment)
+    old, gold = run.previous.manifest, run.assignment.gold
+    if old is not None and gold.is_symlink() and old.assignment != run.assignment.recorded_name:
+        raise OtherGold(gold, old.assignment)
 
 
 def _is_fresh(run: GenerationState) -> bool:

@@ -2,7 +2,7 @@
 
 Meanwhile there is one marked folder next to it, `.<name>.<token>.staging/`, with the new gold in `new/` and, where the
 file system cannot exchange two folders, the old one in `old/` for a moment. Nothing without that marker is ever
-removed.
+removed, and what is in the folder that is replaced is carried over, but for what goldsmith wrote there itself.
 """
 
 from __future__ import annotations
@@ -15,9 +15,11 @@ import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
-from goldsmith.errors.gold import CannotWrite
+from goldsmith.errors.gold import CannotWrite, LeadsElsewhere, NotOursToReplace
+from goldsmith.foundation.beneath import first_link
 from goldsmith.foundation.ownership import TOKEN, is_marked, make_marked, new_token, remove_made, remove_unfinished
 from goldsmith.foundation.signals import uninterrupted
+from goldsmith.gold.manifest import MANIFEST
 
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2
@@ -25,10 +27,18 @@ _NEW, _OLD = "new", "old"
 
 
 class Staging:
-    """A folder next to `target` that becomes it. The caller holds the lock, so there is one at a time."""
+    """A folder next to `target` that becomes it. The caller holds the lock, so there is one at a time.
 
-    def __init__(self, target: Path, folder: Path | None = None) -> None:
+    A person may have put a link in the place of `target`, so that gold lies on another disk: it is followed, but only
+    to what is empty or holds the file `proof`, which goldsmith writes. With `beneath`, a folder above `target`, no link
+    is followed from there on, and no folder is replaced without that file.
+    """
+
+    def __init__(
+        self, target: Path, folder: Path | None = None, *, beneath: Path | None = None, proof: str = MANIFEST
+    ) -> None:
         """Stage in `folder` if given: what will never be published may be anywhere."""
+        self._place, self._beneath, self._proof = target, beneath, proof
         self.target = target.resolve()
         self._around = self.target.with_name(f".{self.target.name}.{new_token()}.staging")
         self.folder = folder or self._around / _NEW
@@ -42,13 +52,26 @@ class Staging:
             if self._is_dry:
                 self.folder.mkdir(parents=True)
                 return
+            self._refuse_what_is_not_ours()
             self.target.parent.mkdir(parents=True, exist_ok=True)
             self._repair()
+            self._refuse_what_is_not_ours()
             make_marked(self._around, _called(self._around.name))
             self._is_open = True
             self.folder.mkdir()
         except OSError as error:
             raise CannotWrite(self.folder, error.strerror or str(error)) from None
+
+    def _refuse_what_is_not_ours(self) -> None:
+        link = first_link(self._beneath, self._place) if self._beneath else None
+        if link is not None:
+            raise LeadsElsewhere(link)
+        if self._beneath is None and not self._place.is_symlink():
+            return
+        if self.target.is_dir() and any(self.target.iterdir()):
+            proof = self.target / self._proof
+            if proof.is_symlink() or not proof.is_file():
+                raise NotOursToReplace(self._place, self._proof)
 
     def _repair(self) -> None:
         """Put gold back that a killed run had moved aside, and remove its other marked folders."""
@@ -60,8 +83,9 @@ class Staging:
             if not is_marked(around, _called(name)):
                 remove_unfinished(around)
                 continue
-            if (around / _OLD).is_dir() and not self.target.exists():
-                (around / _OLD).rename(self.target)
+            old = around / _OLD
+            if old.is_dir() and not old.is_symlink() and not os.path.lexists(self.target):
+                old.rename(self.target)
             remove_made(around)
 
     def write(self, name: str, content: bytes) -> None:
@@ -84,10 +108,10 @@ class Staging:
 
     def carry_over(self, own: Iterable[str]) -> list[str]:
         """Keep other people's files in the folder: everything but `own`, the names that goldsmith wrote before."""
-        if not self.target.is_dir():
-            return []
         skip = {*own, *(path.name for path in self.folder.iterdir())}
         self._replaced = frozenset(skip)
+        if not self.target.is_dir():
+            return []
         kept = sorted(path for path in self.target.iterdir() if path.name not in skip)
         try:
             for path in kept:
@@ -120,11 +144,13 @@ class Staging:
         return sorted(name for name, change in self.file_changes().items() if change == "changed")
 
     def publish(self) -> None:
+        if self._replaced is None:
+            self.carry_over(())
         with uninterrupted():
             try:
-                if not self.target.exists():
+                if not os.path.lexists(self.target):
                     self.folder.rename(self.target)
-                elif not self.target.is_dir():
+                elif self.target.is_symlink() or not self.target.is_dir():
                     raise NotADirectoryError(errno.ENOTDIR, "a file stands in the place of the gold folder")
                 else:
                     old = self.folder if _exchange(self.folder, self.target) else self._replace_in_two_steps()
@@ -145,9 +171,10 @@ class Staging:
 
     def _take_what_came_meanwhile(self, old: Path) -> None:
         """Move files that other people added to the folder, or changed there, after `carry_over` copied theirs."""
-        for path in old.iterdir() if self._replaced is not None else ():
+        assert self._replaced is not None
+        for path in old.iterdir():
             goal = self.target / path.name
-            if path.name in (self._replaced or ()):
+            if path.name in self._replaced:
                 continue
             is_file = path.is_file() and not path.is_symlink() and goal.is_file()
             if not os.path.lexists(goal) or (is_file and path.read_bytes() != goal.read_bytes()):

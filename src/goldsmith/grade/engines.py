@@ -13,8 +13,11 @@ from goldsmith.errors.grade import DaskMissing, NoCluster, WorkersLost
 from goldsmith.foundation.parallel import as_they_end
 from goldsmith.grade.grader import Judged, judging_contexts, stop
 from goldsmith.grade.submissions import SubmissionRef
+from goldsmith.workspace.temporary import private_folder
 
 Work = Callable[[SubmissionRef], Judged]
+_WITH_CERTIFICATES = ("tls://", "wss://")
+_ROLES = ("client", "scheduler", "worker")
 
 
 class Engine(Protocol):
@@ -48,7 +51,9 @@ class Tls:
 class Dask:
     """Workers of a Dask cluster, running at `scheduler` or started here. They must see the course and the submissions
     under the same paths. If a worker is lost, another retries its submission, as often as the scheduler allows. With
-    `tls`, nothing is sent to a scheduler that has no valid certificate."""
+    `tls`, nothing is sent to a scheduler that has no valid certificate. A cluster that is started here always asks for
+    certificates: the loopback interface is open to every user of the machine, and who reaches a scheduler can have
+    its workers run code."""
 
     scheduler: str = ""
     jobs: int = 1
@@ -56,8 +61,10 @@ class Dask:
     tls: Tls | None = None
 
     def run(self, work: Work, items: Sequence[SubmissionRef]) -> Generator[tuple[SubmissionRef, Judged]]:
-        if importlib.util.find_spec("distributed") is None:
-            raise DaskMissing
+        needed = ["distributed", *(() if self.scheduler or self.tls else ("cryptography",))]
+        missing = [name for name in needed if importlib.util.find_spec(name) is None]
+        if missing:
+            raise DaskMissing(missing)
         from distributed import KilledWorker, as_completed
 
         lost = []
@@ -79,31 +86,58 @@ class Dask:
             finally:
                 client.cancel(list(futures), force=True)
 
+    @property
+    def is_open_to_others(self) -> bool:
+        """Say whether anyone who reaches the scheduler's address can use it."""
+        return bool(self.scheduler) and not self.scheduler.startswith(_WITH_CERTIFICATES)
+
     @contextlib.contextmanager
     def _client(self) -> Iterator[Any]:
-        """Connect to the cluster. One started here has single-threaded worker processes, on the loopback interface
-        only."""
         import distributed
 
         package: Any = distributed
         with contextlib.ExitStack() as stack:
-            where: Any = self.scheduler
-            if not where:
-                cluster = package.LocalCluster(
-                    n_workers=max(1, self.jobs), threads_per_worker=1, dashboard_address=None, host="127.0.0.1"
-                )
-                where = stack.enter_context(cluster)
             try:
-                client = stack.enter_context(package.Client(where, security=self._security()))
+                security = self._security()
+                where: Any = self.scheduler or stack.enter_context(_own_cluster(self.jobs, security))
+                client = stack.enter_context(package.Client(where, security=security))
             except (OSError, RuntimeError, TypeError, ValueError) as error:  # Dask raises any of these
-                raise NoCluster(self.scheduler or "this machine", str(error) or type(error).__name__) from None
+                raise NoCluster(self.scheduler, str(error) or type(error).__name__) from None
             yield client
 
     def _security(self) -> Any:
-        """Return the TLS settings; None leaves them to Dask's configuration."""
-        if self.tls is None:
-            return None
+        """Return the TLS settings; None leaves those of a running scheduler to Dask's configuration. Temporary keys are
+        in memory, and for a moment in a private folder, since `ssl` only reads files."""
         from distributed import Security
 
-        own = {"tls_client_cert": self.tls.cert, "tls_client_key": self.tls.key or self.tls.cert}
-        return Security(require_encryption=True, tls_ca_file=self.tls.ca_file, **own)
+        if self.tls is None:
+            return None if self.scheduler else Security.temporary()
+        cert, key = self.tls.cert, self.tls.key or self.tls.cert
+        by_role = {f"tls_{role}_{what}": path for role in _ROLES for what, path in (("cert", cert), ("key", key))}
+        return Security(require_encryption=True, tls_ca_file=self.tls.ca_file, **by_role)
+
+
+@contextlib.contextmanager
+def _own_cluster(jobs: int, security: Any) -> Iterator[Any]:
+    """Start single-threaded worker processes on the loopback interface. Each node also has an HTTP server, which asks
+    nobody for a certificate, so that it serves nothing. What workers write goes into a private folder: Dask's usual one
+    in /tmp belongs to whoever makes it first."""
+    import dask.config
+    from distributed import LocalCluster
+
+    own: Any = LocalCluster
+    with private_folder() as folder:
+        settings = {"temporary-directory": str(folder)}
+        routes: dict[str, Any] = {f"distributed.{node}.http.routes": [] for node in ("scheduler", "worker")}
+        with (
+            dask.config.set(settings | routes),
+            own(
+                n_workers=max(1, jobs),
+                threads_per_worker=1,
+                host="127.0.0.1",
+                protocol="tls://",
+                security=security,
+                scheduler_kwargs={"dashboard": False, "dashboard_address": "127.0.0.1:0"},
+            ) as cluster,
+        ):
+            yield cluster

@@ -5,13 +5,15 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import os
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from goldsmith.course.ignored_names import GRADES_MARK
-from goldsmith.errors.gold import CannotWrite
+from goldsmith.errors.gold import CannotWrite, LeadsElsewhere
 from goldsmith.foundation.atomic_files import write_durably
+from goldsmith.foundation.beneath import first_link
 
 EARLIER = "earlier"
 _IGNORE = ".gitignore"
@@ -35,7 +37,7 @@ class Folder:
         self._now: dict[str, str] = {}
         with self._writing():
             path.mkdir(parents=True, exist_ok=True)
-            if not (path / _IGNORE).exists():  # for staff alone: git must not track it
+            if not os.path.lexists(path / _IGNORE):  # for staff alone: git must not track it
                 (path / _IGNORE).write_text("*\n", encoding="utf-8")
             if (path / GRADES_MARK).is_symlink():
                 raise CannotWrite(path / GRADES_MARK, "it is a link")
@@ -52,6 +54,7 @@ class Folder:
         next one would not know."""
         path, digest = self.path / name, hashlib.sha256(content).hexdigest()
         known = self._known.setdefault(name, [])
+        self._refuse_links(path)
         with self._writing():
             standing = _standing(path)
             self._now[name] = digest
@@ -68,6 +71,11 @@ class Folder:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 write_durably(path, content)
         return path
+
+    def _refuse_links(self, path: Path) -> None:
+        link = first_link(self.path, path.parent)
+        if link is not None:
+            raise LeadsElsewhere(link)
 
     def put_aside_the_rest(self, along: Iterable[str]) -> None:
         """Move away what earlier runs wrote and this one did not. The files `along` are moved only if there is any such
@@ -89,6 +97,8 @@ class Folder:
             taken = [int(item.name) for item in (self.path / EARLIER).glob("*") if item.name.isdecimal()]
             self.earlier = self.path / EARLIER / str(max(taken, default=0) + 1)
         target = self.earlier / name
+        for path in (target, self.path / name):
+            self._refuse_links(path)
         target.parent.mkdir(parents=True, exist_ok=True)
         (self.path / name).rename(target)
         for folder in (self.path / name).parents[: name.count("/")]:

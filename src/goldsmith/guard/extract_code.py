@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import codecs
+import contextlib
 import json
 import re
 import textwrap
@@ -17,10 +18,26 @@ from pathlib import PurePosixPath
 
 from goldsmith.foundation.syntax import syntax_tree
 
-MAX_TEXT_BYTES = 2 * 2**20
-_DATA = (".csv", ".tsv", ".json", ".lock", ".svg", ".log", ".jsonl", ".parquet")
+_MAX_WINDOW_CHARS, _OVERLAP_CHARS = 2 * 2**20, 2**15
+"""A longer text is looked through in windows; two of them share what the longest function takes."""
+_TABLES = (".csv", ".tsv", ".lock", ".svg", ".parquet")
+_JSON = (".json", ".jsonl", ".ndjson")
 _MARKUP = (".html", ".htm", ".xml")
-_MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
+_PARAGRAPH = re.compile(r"</(?:w:p|a:p|text:p|text:h|p|div|li|pre)>|<(?:w:br|text:line-break|br) */?>")
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_WITHOUT_MARK = {(1,): "utf-16-le", (0,): "utf-16-be", (1, 2, 3): "utf-32-le", (0, 1, 2): "utf-32-be"}
+"""Which bytes of each letter of plain English are zero."""
+_TEXT_IN_DATA = re.compile(rb"[\t\n\r\x20-\x7e\x80-\xff]{100,}")
+_MAX_TEXTS_IN_DATA = 1000
+_DEFINITION = re.compile(r"\s*(?:async +def|def|class) ")
+_FUNCTION = re.compile(r"^[ \t>+#/|]*(?:async +def|def|class|return)\b|\blambda\b[^\n]*:", re.MULTILINE)
+"""What has none of these is not looked through where there may be very much of it."""
 _MOST_CUTS, _LONGEST = 400, 400
 _LOOKS_LIKE_CODE = re.compile(r"\b(?:def|return|import|lambda|self|for|torch|np)\b|=")
 
@@ -31,49 +48,110 @@ def decoded(content: bytes) -> str | None:
         if content.startswith(mark):
             return content.decode(encoding, "replace")
     if content[:4000].count(b"\0") > 8:
-        return None
+        encoding = _encoding_without_mark(content[:4000])
+        return content.decode(encoding, "replace") if encoding else None
     return content.replace(b"\0", b"").decode("utf-8", "replace")
+
+
+def _encoding_without_mark(start: bytes) -> str:
+    for zeros, encoding in _WITHOUT_MARK.items():
+        width = 4 if "32" in encoding else 2
+        filled = [start[at::width] for at in range(width)]
+        if all(
+            (part.count(0) > 0.8 * len(part)) if at in zeros else (part.count(0) < 0.02 * len(part))
+            for at, part in enumerate(filled)
+        ):
+            return encoding
+    return ""
 
 
 def trees_in(file: str, content: bytes) -> Iterator[tuple[ast.Module, int, bool]]:
     """Yield every stretch of code with the line it begins at, and whether it would run: comments and strings do not."""
     suffix = PurePosixPath(file).suffix.lower()
     text = decoded(content)
-    if text is None or len(content) > MAX_TEXT_BYTES or suffix in _DATA:
-        return
-    if suffix == ".ipynb":
-        for source, line in notebook_texts(text):
-            yield from _in_text(source, line)
-    else:
-        yield from _in_text(unescape(re.sub(r"<[^<>]*>", "", text)) if suffix in _MARKUP else text, 1)
+    if text is None:
+        for found in _texts_in_data(content):
+            yield from _in_text(found, 1)
+    elif suffix == ".ipynb" or suffix in _JSON:
+        for source, line in json_texts(text):
+            if suffix == ".ipynb" or _FUNCTION.search(source):
+                yield from _in_text(source, line)
+    elif suffix not in _TABLES:
+        if suffix in _MARKUP:
+            text = unescape(re.sub(r"<[^<>]*>", "", _PARAGRAPH.sub("\n", text)))
+        for window, first in windows(text):
+            if window is text or _FUNCTION.search(window):
+                yield from _in_text(window, first)
 
 
-def notebook_texts(text: str) -> Iterator[tuple[str, int]]:
-    """Yield sources and printed outputs of all of a notebook's cells, with a line of the file."""
-    try:
-        book = json.loads(text)
-    except ValueError:
+def windows(text: str) -> Iterator[tuple[str, int]]:
+    """Yield a text, or overlapping parts of a long one, each with the line that it begins at."""
+    if len(text) <= _MAX_WINDOW_CHARS:
+        yield text, 1
         return
+    begin, line = 0, 1
+    while begin < len(text):
+        end = text.find("\n", begin + _MAX_WINDOW_CHARS) + 1 or len(text)
+        end = min(end, begin + 2 * _MAX_WINDOW_CHARS)
+        yield text[begin:end], line
+        cut = text.rfind("\n", begin + 1, end - _OVERLAP_CHARS) + 1 or end - _OVERLAP_CHARS
+        after = end if end == len(text) else cut
+        line += text.count("\n", begin, after)
+        begin = after
+
+
+def _texts_in_data(content: bytes) -> Iterator[str]:
+    """Yield text with functions in it from a file that is none, such as a database or a pickle."""
+    number = 0
+    for found in _TEXT_IN_DATA.finditer(content):
+        text = found[0].decode("utf-8", "replace")
+        if "\n" in text and _FUNCTION.search(text):
+            number += 1
+            if number > _MAX_TEXTS_IN_DATA:
+                return
+            yield from (window for window, _ in windows(text))
+
+
+def json_texts(text: str) -> Iterator[tuple[str, int]]:
+    """Yield what is text in JSON, or in its lines, with a line of the file: sources, outputs and metadata of a
+    notebook's cells, and whatever else is kept so. What is not JSON is text itself."""
     rows = text.splitlines()
+    try:
+        values = [json.loads(text)]
+    except (ValueError, RecursionError):
+        values = list(_from_lines(rows))
+    if not values:
+        yield from windows(text)
+        return
     at = 0
-    for found in _strings(book):
+    for found in _strings(values):
         start = found.strip().splitlines()[:1]
         needle = json.dumps(start[0][:40])[1:-1] if start else ""
-        at = next((number for number in range(at, len(rows)) if needle and needle in rows[number]), at)
+        if len(text) <= _MAX_WINDOW_CHARS:  # else it would be searched over and over
+            at = next((number for number in range(at, len(rows)) if needle and needle in rows[number]), at)
         yield re.sub(r"^\s*[%!].*$|\?+$", "", found, flags=re.M), at + 1
+
+
+def _from_lines(rows: list[str]) -> Iterator[object]:
+    """Yield the values of the lines that are JSON each."""
+    for row in rows:
+        if row.startswith(("{", "[", '"')):
+            with contextlib.suppress(ValueError, RecursionError):
+                yield json.loads(row)
 
 
 def _strings(value: object) -> Iterator[str]:
     """Yield texts of more than one line, and joined lists of lines, at any depth."""
     if isinstance(value, dict):
         for key, item in value.items():
-            if key not in ("image/png", "metadata"):
+            if key != "image/png":
                 yield from _strings(item)
     elif isinstance(value, list) and value and all(isinstance(item, str) for item in value):
-        yield "".join(value)
+        yield ("" if any("\n" in item for item in value) else "\n").join(value)
     elif isinstance(value, list):
         for item in value:
-            yield from _strings(item)
+            if isinstance(item, dict | list | str):
+                yield from _strings(item)
     elif isinstance(value, str) and "\n" in value:
         yield value
 
@@ -121,11 +199,12 @@ def _unprompted(text: str) -> str:
 
 
 def _salvaged(text: str) -> Iterator[tuple[ast.Module, int]]:
-    """Yield the longest stretches of `text` that parse and look like code."""
+    """Yield the longest stretches of `text` that parse and look like code. In a long text, only those that begin with a
+    definition once there were many others."""
     lines = text.splitlines()
     start, cuts = 0, 0
-    while start < len(lines) and cuts < _MOST_CUTS:
-        if not lines[start].strip():
+    while start < len(lines) and cuts < 10 * _MOST_CUTS:
+        if not lines[start].strip() or (cuts >= _MOST_CUTS and not _DEFINITION.match(lines[start])):
             start += 1
             continue
         end = _end_of_stretch(lines, start)

@@ -19,7 +19,7 @@ import msgspec
 
 from goldsmith.course.starter_diff import written_by_students
 from goldsmith.guard.code_fragments import Piece, pieces_in
-from goldsmith.guard.extract_code import MAX_TEXT_BYTES, decoded, notebook_texts
+from goldsmith.guard.extract_code import decoded, json_texts, windows
 from goldsmith.guard.secrets import find_secrets
 
 MIN_GRAMS, FEW_GRAMS, MANY_GRAMS = 14, 25, 40
@@ -160,11 +160,10 @@ _HEADING = re.compile(r"\s*#+\s*SOLUTION:?\s*")
 
 def _in_text(file: str, content: bytes) -> Iterator[Finding]:
     text = decoded(content)
-    if text is None or len(content) > MAX_TEXT_BYTES:
+    if text is None:
         return
     suffix = PurePosixPath(file).suffix
-    sources = list(notebook_texts(text)) if suffix == ".ipynb" else [(text, 1)]
-    for source, first in sources:
+    for source, first in json_texts(text) if suffix == ".ipynb" else windows(text):
         for match in _MARKER.finditer(source):
             line = source.count("\n", 0, match.start(1))
             if suffix == ".md" and _HEADING.fullmatch(source.splitlines()[line]):

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import io
 import os
-import tarfile
-import zipfile
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from goldsmith.course.git import git, read_blobs
@@ -15,17 +12,8 @@ from goldsmith.course.ignored_names import LITTER
 from goldsmith.course.layout import Course
 from goldsmith.errors.course import GitCannotSay, NoSuchRevision, Unreadable
 from goldsmith.guard.leaks import private_folder
-
-MAX_FILE_BYTES = 50 * 2**20
-
-
-@dataclass(frozen=True)
-class PublicFile:
-    """A file and its content. `past` is the blob of a file that is only in the revision's history."""
-
-    path: str
-    content: bytes
-    past: str = ""
+from goldsmith.guard.nested_files import MAX_FILE_BYTES, TOO_LARGE, unpacked
+from goldsmith.guard.public_file import PublicFile
 
 
 def public_files(course: Course) -> Iterator[PublicFile]:
@@ -53,7 +41,7 @@ def staged_files(course: Course) -> Iterator[PublicFile]:
         if private_folder(name, course.private_folders) is None:
             blob = _must(git(course, "rev-parse", f":./{name}"), course).strip()
             for _, content in read_blobs(course, [blob], MAX_FILE_BYTES):
-                yield from _unpacked(name, content)
+                yield from _of_blob(name, content)
 
 
 def public_at(course: Course, revision: str) -> Iterator[PublicFile]:
@@ -74,9 +62,16 @@ def public_at(course: Course, revision: str) -> Iterator[PublicFile]:
             past.setdefault(blob, name.removeprefix(prefix))
     for blob, content in read_blobs(course, [*present, *past], MAX_FILE_BYTES):
         for name in present.get(blob, []):
-            yield from _unpacked(name, content)
+            yield from _of_blob(name, content)
         if blob in past:
-            yield from (replace(file, past=blob) for file in _unpacked(past[blob], content))
+            yield from (replace(file, past=blob) for file in _of_blob(past[blob], content))
+
+
+def _of_blob(name: str, content: bytes | None) -> Iterator[PublicFile]:
+    if content is None:
+        yield PublicFile(name, b"", unseen=TOO_LARGE)
+    else:
+        yield from unpacked(name, content)
 
 
 def _must(answer: str | None, course: Course) -> str:
@@ -84,27 +79,6 @@ def _must(answer: str | None, course: Course) -> str:
     if answer is None:
         raise GitCannotSay(course.root)
     return answer
-
-
-def _unpacked(name: str, content: bytes) -> Iterator[PublicFile]:
-    """Yield the file itself and, for an archive, the files in it."""
-    yield PublicFile(name, content)
-    buffer = io.BytesIO(content)
-    try:
-        if zipfile.is_zipfile(buffer) and not name.endswith((".pt", ".npz", ".whl", ".docx", ".xlsx", ".pptx")):
-            with zipfile.ZipFile(buffer) as archive:
-                for item in archive.infolist():
-                    if not item.is_dir() and item.file_size <= MAX_FILE_BYTES:
-                        yield PublicFile(f"{name}/{item.filename}", archive.read(item))
-        elif name.endswith((".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")):
-            buffer.seek(0)
-            with tarfile.open(fileobj=buffer) as tar:
-                for member in tar:
-                    file = tar.extractfile(member) if member.isfile() and member.size <= MAX_FILE_BYTES else None
-                    if file is not None:
-                        yield PublicFile(f"{name}/{member.name}", file.read())
-    except (zipfile.BadZipFile, tarfile.TarError, RuntimeError, OSError, EOFError):
-        return  # not an archive after all
 
 
 def _walk(folder: Path, *, everything: bool = False) -> Iterator[str]:
@@ -121,10 +95,13 @@ def _walk(folder: Path, *, everything: bool = False) -> Iterator[str]:
 
 
 def _read(path: Path, name: str) -> Iterator[PublicFile]:
-    if not path.is_file() or path.stat().st_size > MAX_FILE_BYTES:
+    if not path.is_file():
+        return
+    if path.stat().st_size > MAX_FILE_BYTES:
+        yield PublicFile(name, b"", unseen=TOO_LARGE)
         return
     try:
         content = path.read_bytes()
     except OSError as error:
         raise Unreadable(path, error.strerror or str(error)) from None
-    yield from _unpacked(name, content)
+    yield from unpacked(name, content)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 import msgspec
@@ -20,7 +21,8 @@ from goldsmith.foundation.wording import count_of
 from goldsmith.gold.manifest import read_manifest
 from goldsmith.guard.kits import kit_findings
 from goldsmith.guard.leaks import Finding, Guarded, Secret, leaks_in, private_folder, secrets_of
-from goldsmith.guard.public_files import MAX_FILE_BYTES, PublicFile
+from goldsmith.guard.nested_files import MAX_FILE_BYTES
+from goldsmith.guard.public_file import PublicFile
 from goldsmith.injection.inject import before_injection
 from goldsmith.injection.journal import journals
 from goldsmith.notebooks.convert import SUFFIX as NOTEBOOK
@@ -135,15 +137,34 @@ _MIN_FILE_BYTES = 40  # bytes: nearly empty files are not compared
 _MAX_VERSIONS = 20
 
 
-def sweep(
-    course: Course, files: Iterable[PublicFile], guarded: Guarded, *, nothing_is_fine: bool = False
-) -> list[Finding]:
+class Unseen(msgspec.Struct, frozen=True, kw_only=True):
+    """A file, or part of one, that could not be looked into."""
+
+    file: str
+    """The file."""
+    why: str
+    """Why not."""
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """What was found, and what could not be looked into."""
+
+    findings: list[Finding]
+    unseen: list[Unseen]
+
+
+def sweep(course: Course, files: Iterable[PublicFile], guarded: Guarded, *, nothing_is_fine: bool = False) -> Sweep:
     """Return every finding in `files`: each private folder once, those of the past with the commit that added them."""
     found: list[Finding] = []
+    unseen: dict[tuple[str, str], Unseen] = {}
     folders: dict[tuple[str, bool], list[str]] = {}
     count = 0
     for file in files:
         count += 1
+        if file.unseen:
+            unseen.setdefault((file.path, file.unseen), Unseen(file=file.path, why=file.unseen))
+            continue
         for finding in (*leaks_in(file.path, file.content, guarded), *kit_findings(course, file.path, file.content)):
             folder = _private_folder(finding, guarded)
             if folder:
@@ -158,7 +179,7 @@ def sweep(
         many = count_of(len(names), "file")
         when = "was there once, and its history still has it" if past else "is there"
         found.append(Finding(kind="private", file=folder, why=f"{folder}/ is not for students, but {when} ({many})"))
-    return found
+    return Sweep(found, list(unseen.values()))
 
 
 def injected_findings(course: Course) -> list[Finding]:

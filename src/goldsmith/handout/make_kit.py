@@ -272,7 +272,7 @@ def _own_files(folder: Path) -> tuple[str, ...]:
 
 def _write(folder: Path, contents: Mapping[str, bytes], own: Sequence[str]) -> str:
     """Put a kit in its place by one rename; files of others that are in the folder stay."""
-    staging = Staging(folder)
+    staging = Staging(folder, proof=LIST)
     staging.open()
     try:
         for name, content in contents.items():

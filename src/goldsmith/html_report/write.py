@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 from goldsmith.check.evidence import Evidence
@@ -11,6 +10,7 @@ from goldsmith.course.subject import Subject
 from goldsmith.errors.gold import CannotWrite
 from goldsmith.errors.usage import BadOption
 from goldsmith.foundation.atomic_files import write_durably
+from goldsmith.foundation.log_injection import say
 from goldsmith.gold.manifest import read_manifest
 from goldsmith.html_report.page import GENERATOR, render_report
 from goldsmith.html_report.parity_page import parity_report
@@ -44,4 +44,4 @@ def write_page(path: Path, page: str) -> None:
         write_durably(path, page.encode())
     except OSError as error:
         raise CannotWrite(path, error.strerror or str(error)) from None
-    print(f"Wrote {path}; open it in a browser.", file=sys.stderr)
+    say(f"Wrote {path}; open it in a browser.", stderr=True)

@@ -239,6 +239,8 @@ def _changes(assignment: Assignment, placed: Sequence[Placement], preparing: Pat
     taken = {path: journal.assignment for journal in journals(assignment.course) for path in _real_paths(root, journal)}
     for number, (target, source) in enumerate(goals):
         real = target.parent.resolve() / target.name
+        if not real.is_relative_to(root.resolve()):
+            raise OSError(errno.EXDEV, "a link leads out of the course on the way there", str(target))
         if real in taken:
             raise OSError(errno.EEXIST, f"it belongs to {taken[real]}, too, which is in place", str(target))
         taken[real] = assignment.name

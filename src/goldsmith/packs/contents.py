@@ -16,7 +16,7 @@ from goldsmith.errors.packs import PackShowsSolution
 from goldsmith.generate.freshness import require_fresh
 from goldsmith.gold.manifest import MANIFEST, Manifest, read_manifest
 from goldsmith.grade.grader import rubric_for
-from goldsmith.guard.public_files import PublicFile
+from goldsmith.guard.public_file import PublicFile
 from goldsmith.guard.scan import guarded_by, sweep
 from goldsmith.workspace.selection import needed_files
 
@@ -68,7 +68,9 @@ def _refuse_solutions(assignment: Assignment, files: Mapping[str, bytes]) -> Non
     course = assignment.course
     guarded = guarded_by(course, everything_public=False)
     shown = [PublicFile(name, content) for name, content in files.items()]
-    found = [item for item in sweep(course, shown, guarded) if item.kind in ("solution", "private", "injected")]
+    found = [
+        item for item in sweep(course, shown, guarded).findings if item.kind in ("solution", "private", "injected")
+    ]
     if found:
         raise PackShowsSolution(assignment.name, [f"{item.file} ({item.part})" for item in found])
 

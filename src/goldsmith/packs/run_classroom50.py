@@ -5,12 +5,11 @@ from __future__ import annotations
 
 import datetime
 import os
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
 from goldsmith.check.verdicts import ERROR, Verdict
-from goldsmith.course.git import run_git
+from goldsmith.course.git import commit_time
 from goldsmith.errors.base import COULD_NOT_RUN
 from goldsmith.errors.handout import NothingToCheck
 from goldsmith.grade.classroom50 import RELEASE_BODY, RESULT, classroom50_json, facts_from, points_scale
@@ -23,6 +22,7 @@ from goldsmith.handout.judge_kit import judge_by_kit
 from goldsmith.packs.classroom50 import KIT
 from goldsmith.packs.run_pack import NAME, graded
 from goldsmith.packs.settings import PackSettings, read_settings
+from goldsmith.workspace.temporary import private_folder
 
 GOLD = "GOLDSMITH_GOLD"
 """The variable that names the folder of an unpacked Gradescope pack, to grade by its gold."""
@@ -30,7 +30,6 @@ _BY_SKETCHES = (
     "Judged by sketches of the right answers, which do not show everything. No points here are for: {left_out}. The "
     "course's own run, with the answers, has the last word.\n\n"
 )
-_GIT_TIMEOUT_S = 60.0
 _NOTHING = "nothing of the rubric"
 
 
@@ -67,10 +66,10 @@ def _by_sketches(pack: Path, checkout: Path, settings: PackSettings) -> tuple[Gr
 
 def _committed_at(checkout: Path) -> str:
     """Return when the commit was made that is graded, so that grading it again says the same; else the present."""
-    command = ("-c", "safe.directory=*", "show", "-s", "--format=%ct", "HEAD")
+    with private_folder() as room:
+        seconds = commit_time(checkout, room)
     try:
-        told = run_git(checkout, *command, timeout_s=_GIT_TIMEOUT_S).stdout
-        when = datetime.datetime.fromtimestamp(int(told), datetime.UTC)
-    except (OSError, ValueError, subprocess.SubprocessError):
-        when = datetime.datetime.now(datetime.UTC)
-    return when.strftime("%Y-%m-%dT%H:%M:%SZ")
+        when = None if seconds is None else datetime.datetime.fromtimestamp(seconds, datetime.UTC)
+    except (OSError, OverflowError, ValueError):  # a year that no calendar has
+        when = None
+    return (when or datetime.datetime.now(datetime.UTC)).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -19,6 +19,7 @@ from goldsmith.check.verdicts import ERROR
 from goldsmith.course.layout import Assignment, find_course
 from goldsmith.errors.base import COULD_NOT_RUN, GoldsmithError
 from goldsmith.errors.sandbox import NoPrivateNetwork, NoSandbox
+from goldsmith.foundation.log_injection import say
 from goldsmith.foundation.platforms import require_sandbox
 from goldsmith.generate.options import options_from
 from goldsmith.grade.engines import Local
@@ -52,6 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     places.choices["gradescope"].add_argument("--results", type=Path, required=True, help="the folder to write to")
     given = parser.parse_args(arguments)
     os.umask(0o077)
+    os.environ["GIT_CEILING_DIRECTORIES"] = str(given.pack.resolve())  # a pack may lie in a student's repository
     if given.place == "gradescope":
         return run_gradescope(given.pack, given.submission, given.results)
     if given.place == "autolab":
@@ -61,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         return run_classroom50(given.pack, given.submission)
     except Exception as error:
-        print(_for_staff(error), file=sys.stderr)
+        say(_for_staff(error), stderr=True)
         return COULD_NOT_RUN
 
 
@@ -73,7 +75,7 @@ def run_gradescope(pack: Path, submission: Path, results: Path) -> int:
             content = (folder / GRADESCOPE / stem / RESULTS).read_bytes()
             code = COULD_NOT_RUN if grade.outcome == ERROR else 0
     except Exception as error:
-        print(_for_staff(error), file=sys.stderr)
+        say(_for_staff(error), stderr=True)
         content, code = not_graded(error), COULD_NOT_RUN
     (results / RESULTS).write_bytes(content)
     return code
@@ -84,14 +86,14 @@ def run_autolab(pack: Path, submission: Path) -> int:
     try:
         with graded(pack, submission, "autolab") as (grade, folder, assignment):
             (stem,) = file_names([NAME])
-            print((folder / FEEDBACK / f"{stem}.md").read_text(encoding="utf-8"))
+            say((folder / FEEDBACK / f"{stem}.md").read_text(encoding="utf-8"))
             if grade.outcome == ERROR:
                 return COULD_NOT_RUN
-            print(autolab_line(grade, assignment.config.forbid_costs > 0))
+            say(autolab_line(grade, assignment.config.forbid_costs > 0))
             return 0
     except Exception as error:
-        print(_for_students(error))
-        print(_for_staff(error), file=sys.stderr)
+        say(_for_students(error))
+        say(_for_staff(error), stderr=True)
         return COULD_NOT_RUN
 
 

@@ -13,8 +13,9 @@ from goldsmith._version import __version__
 from goldsmith.comparison.api import compare
 from goldsmith.comparison.leaves import FORMS
 from goldsmith.doctor import recording_environment
-from goldsmith.errors.gold import CannotWrite, GoldUnreadable, NewerGold
+from goldsmith.errors.gold import CannotWrite, GoldUnreadable, LeadsElsewhere, NewerGold
 from goldsmith.errors.pytest import CannotKeep, KeptUnreadable, OtherTestsValues
+from goldsmith.foundation.beneath import first_link
 from goldsmith.foundation.nested import leaves_in
 from goldsmith.generate.recording import file_entry
 from goldsmith.gold.arrays import is_tensor
@@ -39,6 +40,8 @@ from goldsmith.pytest_support.kept_place import KeptPlace
 
 SEED = 42
 _STEM, _OUTPUT, _MODEL = "values", "value", "model"
+_OWN_FILES = (MANIFEST, *(_STEM + suffix for suffix in (".npz", ".pt", REFERENCE_SUFFIX)))
+"""All that is ever written into a folder; what else is in it is somebody's."""
 _TEST, _CHECK, _FROM_CALL = "test", "check", "from_call"
 """What the manifest says about the check besides its values."""
 
@@ -99,6 +102,9 @@ class KeptCheck:
 
 def read_kept(place: KeptPlace) -> KeptCheck | None:
     """Read what was kept, None if nothing was; what is damaged, or another test's, is an error."""
+    link = first_link(place.file.parent, place.folder)
+    if link is not None:
+        raise LeadsElsewhere(link)
     if not place.folder.exists():
         return None
     try:
@@ -122,7 +128,7 @@ def kept_test(manifest: Manifest) -> str | None:
 
 def write_kept(place: KeptPlace, new: ToKeep) -> None:
     """Write a check's gold next to its place, read it back, and swap it in by one rename."""
-    staging = Staging(place.folder)
+    staging = Staging(place.folder, beneath=place.file.parent)
     staging.open()
     try:
         payload = {
@@ -170,6 +176,7 @@ def write_kept(place: KeptPlace, new: ToKeep) -> None:
         read = load_gold(staging.folder)[place.case]
         if not compare(read.output, new.value, rtol=0.0, equal_nan=True, guessing=False):
             raise CannotKeep("the value is another once it is read back", "use plain dtypes and other keys")
+        staging.carry_over(_OWN_FILES)
         staging.publish()
     finally:
         staging.discard()

@@ -92,13 +92,14 @@ def _make(assignment: Assignment, overwrite: bool, *, starter: bool) -> Recorded
 
 
 def _generate(assignment: Assignment, before: Manifest | None, overwrite: bool) -> Outcome:
-    from rich.console import Console
-
     from goldsmith.generate.nine_steps import generate
+    from goldsmith.render.console import open_console
     from goldsmith.render.progress import PlainProgress
     from goldsmith.render.refuse_disagreeing import refuse_disagreeing
 
-    silent = PlainProgress(Console(quiet=True), verbose=False)
+    console = open_console(no_color=True, stderr=True)
+    console.quiet = True
+    silent = PlainProgress(console, verbose=False)
     return generate(
         assignment, _options(assignment, before), silent, refuse_disagreeing, lambda changes, others: overwrite
     )

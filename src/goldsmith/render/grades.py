@@ -24,6 +24,7 @@ from goldsmith.grade.grades import UNSANDBOXED, Grade
 from goldsmith.grade.overview import Overview, named, summary_line, tally_rows
 from goldsmith.grade.redaction import one_line
 from goldsmith.render.columns import beside, shortened, wrapped
+from goldsmith.render.console import print_line
 from goldsmith.sandbox.promises import SandboxLevel, sandbox_level
 
 if TYPE_CHECKING:
@@ -45,28 +46,28 @@ _MAX_NAMED_ITEMS = 2
 def show_grades(console: Console, grades: Sequence[Grade], overview: Overview) -> None:
     """Show every submission, then the class."""
     for line in _table(console, grades):
-        _line(console, line)
+        print_line(console, line, keep=True)
     for title, tallies in (("case", overview.cases), ("part", overview.parts)):
         if tallies:
             headings, rows = tally_rows(tallies)
-            _line(console)
+            print_line(console)
             for line in _aligned((title, *headings), rows, numbers=True):
-                _line(console, line)
+                print_line(console, line, keep=True)
     shared = [item for item in overview.clusters if len(item.names) > 1]
     if shared:
-        _line(console)
-        _line(console, Text("Shared mistakes", "bold"))
+        print_line(console)
+        print_line(console, Text("Shared mistakes", "bold"), keep=True)
     for item in shared[:_MAX_CLUSTERS]:
-        _sentence(console, Text(f"  {len(item.names):>3}  {item.description}"))
-        _sentence(console, Text(f"       {named(item.names)}", "dim"))
+        print_line(console, Text(f"  {len(item.names):>3}  {item.description}"))
+        print_line(console, Text(f"       {named(item.names)}", "dim"))
     if overview.review:
-        _line(console)
-        _sentence(console, Text("Needs review: ", "bold"), named(overview.review))
+        print_line(console)
+        print_line(console, Text("Needs review: ", "bold"), named(overview.review))
     for note in overview.notes:
-        _line(console)
-        _sentence(console, Text(f"Note: {note}.", "yellow"))
-    _line(console)
-    _sentence(console, Text(summary_line(overview), "bold"))
+        print_line(console)
+        print_line(console, Text(f"Note: {note}.", "yellow"))
+    print_line(console)
+    print_line(console, Text(summary_line(overview), "bold"))
 
 
 def closing_lines(result: Class, where: Path) -> str:
@@ -267,12 +268,3 @@ def _aligned(
         line.rstrip()
         lines.append(line)
     return lines
-
-
-def _line(console: Console, *parts: Text | str) -> None:
-    console.print(Text.assemble(*parts), highlight=False, soft_wrap=True)
-
-
-def _sentence(console: Console, *parts: Text | str) -> None:
-    """Print a sentence, wrapped between words on a terminal, in one piece in a file."""
-    console.print(Text.assemble(*parts), highlight=False, soft_wrap=not console.is_terminal)

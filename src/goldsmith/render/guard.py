@@ -11,7 +11,18 @@ from rich.text import Text
 
 from goldsmith.foundation.wording import count_of
 from goldsmith.guard.leaks import Finding
+from goldsmith.guard.scan import Unseen
 from goldsmith.render.columns import wrapped
+from goldsmith.render.console import print_line
+
+_MAX_UNSEEN = 20
+
+
+class GuardSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """What `guard` says besides its findings."""
+
+    not_looked_into: tuple[Unseen, ...]
+    """Files, or files in files, that could not be looked into, each with the reason; they may hold anything."""
 
 
 class Leak(Finding, frozen=True, kw_only=True):
@@ -30,15 +41,21 @@ def leaks_from(findings: Sequence[Finding]) -> list[Leak]:
     return [Leak(name=item.file, **msgspec.structs.asdict(item)) for item in findings]
 
 
-def show_leaks(console: Console, leaks: Sequence[Leak], where: str, parts_sought: int) -> None:
-    """Show each leak with its file, lines and reason; if there are none, how many parts of solutions were searched
-    for."""
+def show_leaks(
+    console: Console, leaks: Sequence[Leak], unseen: Sequence[Unseen], where: str, parts_sought: int
+) -> None:
+    """Show each leak with its file, lines and reason; what could not be looked into; if there are no leaks, how many
+    parts of solutions were searched for."""
     for leak in leaks:
         lines = f":{leak.first}-{leak.last}" if leak.first else ""
         past = f", since commit {leak.commit}" if leak.commit else ""
         console.print(Text.assemble((f"{leak.kind:9}", "red"), f" {leak.file}{lines}{past}"), soft_wrap=True)
         for line in wrapped(leak.why, console.width - 10) if console.is_terminal else [leak.why]:
             console.print(Text(f"          {line}"), soft_wrap=True)
+    for item in unseen[:_MAX_UNSEEN]:
+        print_line(console, Text("Not looked into: ", "yellow"), f"{item.file} ({item.why})")
+    if len(unseen) > _MAX_UNSEEN:
+        print_line(console, f"and {len(unseen) - _MAX_UNSEEN} more files that were not looked into, which --json lists")
     if leaks:
         count = count_of(len(leaks), "finding")
         text = f"{count} in {where}: remove each, or allow it with a reason in [guard] of goldsmith.toml."

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from goldsmith.foundation.wording import count_of
+from goldsmith.render.console import print_line
 
 if TYPE_CHECKING:
     from goldsmith.handout.make_kit import HandedOut
@@ -18,27 +19,22 @@ _MAX_REASONS = 5
 
 def show_kit(console: Console, kit: HandedOut) -> None:
     """Print what the kit of an assignment has."""
-    _line(console, f"{kit.name}: {count_of(len(kit.cases), 'case')} in {kit.folder}, {kit.size / 1000:.0f} kB")
+    print_line(
+        console, f"{kit.name}: {count_of(len(kit.cases), 'case')} in {kit.folder}, {kit.size / 1000:.0f} kB", keep=True
+    )
     calls, records = count_of(kit.calls, "call"), count_of(kit.records, "record")
-    _line(console, f"  sketches of {records} and of what {calls} were given and returned")
+    print_line(console, f"  sketches of {records} and of what {calls} were given and returned", keep=True)
     if kit.not_sketched:
         reasons = Counter(kit.not_sketched.values())
-        _line(console, f"  {count_of(len(kit.not_sketched), 'record')} without a sketch:")
+        print_line(console, f"  {count_of(len(kit.not_sketched), 'record')} without a sketch:", keep=True)
         for reason, count in reasons.most_common(_MAX_REASONS):
-            _line(console, f"    {count:4}  {reason}")
+            print_line(console, f"    {count:4}  {reason}", keep=True)
         rest = sum(count for _, count in reasons.most_common()[_MAX_REASONS:])
         if rest:
-            _line(console, f"    {rest:4}  for other reasons, which --json lists")
+            print_line(console, f"    {rest:4}  for other reasons, which --json lists", keep=True)
     for name, why in kit.left_out.items():
-        _line(console, f"  not in it: {name} ({why})")
-    _line(console)
+        print_line(console, f"  not in it: {name} ({why})", keep=True)
+    print_line(console)
     done = "Written" if kit.outcome == "written" else "Already there, byte for byte"
-    _line(
-        console,
-        f"{done}. Students run `python3 {kit.folder}/check.py`; `goldsmith guard {kit.folder}` looks through it.",
-        "bold green",
-    )
-
-
-def _line(console: Console, text: str = "", style: str = "") -> None:
-    console.print(Text(text, style), highlight=False, soft_wrap=True)
+    step = f"{done}. Students run `python3 {kit.folder}/check.py`; `goldsmith guard {kit.folder}` looks through it."
+    print_line(console, Text(step, "bold green"), keep=True)

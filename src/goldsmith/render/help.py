@@ -8,6 +8,7 @@ from typing import Literal
 import msgspec
 from rich.console import Console
 
+from goldsmith.foundation.log_injection import say
 from goldsmith.help_topics import TOPICS, topic_text
 
 
@@ -36,10 +37,10 @@ def show_topics(console: Console, topics: Sequence[HelpTopic]) -> None:
     width = max(len(topic.name) for topic in topics)
     for topic in topics:
         if topic.text is None:
-            print(f"{topic.name.ljust(width)}  {topic.about}")
+            say(f"{topic.name.ljust(width)}  {topic.about}")
         elif console.is_terminal:
             from rich.markdown import Markdown
 
             console.print(Markdown(topic.text))
         else:
-            print(topic.text.rstrip())
+            say(topic.text.rstrip())

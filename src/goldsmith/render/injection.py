@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from goldsmith.course.layout import Course
+from goldsmith.foundation.log_injection import say
 from goldsmith.foundation.wording import count_of
 from goldsmith.injection.journal import Change
 from goldsmith.injection.results import InjectionResult, ResetResult
@@ -19,32 +20,32 @@ _MAX_DIFF_LINES = 60
 def show_injection(done: InjectionResult) -> None:
     """Print each file that the solution put in place, and how to take it away again."""
     if done.already:
-        print(f"{done.name} is injected already, since {done.since}; nothing was done.")
+        say(f"{done.name} is injected already, since {done.since}; nothing was done.")
         for path in done.edited:
-            print(f"  edited since: {path}")
+            say(f"  edited since: {path}")
         return
     for file in done.files:
         if file.source is None:
-            print(f"  removed  {file.path}")
+            say(f"  removed  {file.path}")
         else:
-            print(f"  {'over   ' if file.was == 'there' else 'added  '}  {file.path}  from {file.source}")
+            say(f"  {'over   ' if file.was == 'there' else 'added  '}  {file.path}  from {file.source}")
     if done.uncommitted:
-        print(f"Backed up, since not committed: {', '.join(done.uncommitted)}")
-    print(f"{done.name}: the solution is in place. Take it out with `goldsmith reset {done.name}`.")
+        say(f"Backed up, since not committed: {', '.join(done.uncommitted)}")
+    say(f"{done.name}: the solution is in place. Take it out with `goldsmith reset {done.name}`.")
 
 
 def show_resets(resets: Sequence[ResetResult]) -> None:
     """Print what is as it was before, and where edits went."""
     for item in resets:
         if item.outcome == "unchanged":
-            print(f"{item.name} is not injected; nothing to do.")
+            say(f"{item.name} is not injected; nothing to do.")
             continue
         for path in item.kept:
-            print(f"  edits are in {path}")
+            say(f"  edits are in {path}")
         count = count_of(len(item.files), "file")
-        print(f"{item.name}: {count} as before the injection, byte for byte (checked).")
+        say(f"{item.name}: {count} as before the injection, byte for byte (checked).")
     if not resets:
-        print("Nothing is injected.")
+        say("Nothing is injected.")
 
 
 def show_edits(console: Console, course: Course, edited: Sequence[Change]) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import textwrap
 import time
 from collections.abc import Iterator, Sequence
 
@@ -18,6 +17,7 @@ from rich.text import Text
 from goldsmith.internal_tests.run_pytest import Tell
 from goldsmith.internal_tests.suite_result import Counts, category_order
 from goldsmith.internal_tests.verdict import FAILED, NOT_RUN, PASSED, InternalVerdict, Noticed, Tried
+from goldsmith.render.console import print_line, text_console
 
 _COLOURS = {PASSED: "green", FAILED: "red", NOT_RUN: "yellow"}
 _OUTCOMES = {PASSED: "passed", FAILED: "failed", NOT_RUN: "could not run"}
@@ -30,26 +30,26 @@ _LOG_CELLS = 200
 def show_internal(console: Console, verdict: InternalVerdict, *, most: int | None = _MAX_TESTS) -> None:
     """Show everything that is known, in one line for each test; at most `most` tests of a kind."""
     if verdict.error is None:
-        _line(console, Text(f"{verdict.name}: {_what(verdict)}", "bold"))
+        print_line(console, Text(f"{verdict.name}: {_what(verdict)}", "bold"), keep=True)
         if verdict.gold:
-            _line(console, Text(verdict.gold, "yellow"))
+            print_line(console, Text(verdict.gold, "yellow"), keep=True)
         if verdict.solution.total or verdict.starter.total:
-            _line(console)
+            print_line(console)
             _table(console, verdict)
         _tests(console, verdict, most)
         for number, note in enumerate(verdict.notes):
             if not number:
-                _line(console)
-            _line(console, Text("Note: ", "dim"), f"{note}.")
+                print_line(console)
+            print_line(console, Text("Note: ", "dim"), f"{note}.")
         _advice(console, verdict)
-        _line(console)
+        print_line(console)
     ended = "" if verdict.headline.endswith(".") else "."
     took = f" ({verdict.seconds:.1f} s)" if verdict.error is None and verdict.seconds else ""
     word = _OUTCOMES[verdict.outcome]
     said = verdict.headline if verdict.headline.startswith((f"{word} ", f"{word}, ", f"{word}: ")) else ""
     said = f"{said or f'{word}: {verdict.headline}'}{took}{ended}"
     colour = "yellow" if _is_stale(verdict) else _COLOURS[verdict.outcome]
-    _line(console, Text(f"{verdict.name}: {said}", f"bold {colour}"), keep=True)
+    print_line(console, Text(f"{verdict.name}: {said}", f"bold {colour}"), keep=True)
 
 
 def _is_stale(verdict: InternalVerdict) -> bool:
@@ -80,15 +80,15 @@ def show_internals(console: Console, verdicts: Sequence[InternalVerdict]) -> Non
         but += f"; but the gold is stale: {', '.join(stale)}"
     which = f"{good} of {len(verdicts)} assignments"
     text = f"The internal tests of {which} pass on the solution and fail on the starter{but}."
-    _line(console)
+    print_line(console)
     colour = "red" if bad else "yellow" if stale else "green"
-    _line(console, Text(text, f"bold {colour}"), keep=True)
+    print_line(console, Text(text, f"bold {colour}"), keep=True)
 
 
 def internal_text(tried: Tried) -> str:
     """Return the report that is kept: everything in full, then what pytest printed on either side."""
     text = io.StringIO()
-    console = Console(file=text, no_color=True, force_terminal=False, width=_LOG_CELLS)
+    console = text_console(text, _LOG_CELLS)
     show_internal(console, tried.verdict, most=None)
     for name, side in (("solution", tried.solution), ("starter", tried.starter)):
         if side is not None:
@@ -142,7 +142,7 @@ def _table(console: Console, verdict: InternalVerdict) -> None:
     rows.append(("total", *_cells(one, two)))
     width = max(cell_len(row[0]) for row in (("category",), *rows))
     over = f"{'':{width}}   {'on the solution':<25}     on the starter"
-    _line(console, Text(over, "dim"))
+    print_line(console, Text(over, "dim"), keep=True)
     headings = ("category", "passed", "failed", "skipped", "  failed", "passed", "skipped")
     _rows(console, headings, rows, left=1, styles={}, last="bold")
 
@@ -170,7 +170,7 @@ def _rows(
             line.append(cell.ljust(width) if column < left else cell.rjust(width), style)
             line.append("   ")
         line.rstrip()
-        _line(console, line)
+        print_line(console, line, keep=True)
 
 
 def _tests(console: Console, verdict: InternalVerdict, most: int | None) -> None:
@@ -184,29 +184,29 @@ def _tests(console: Console, verdict: InternalVerdict, most: int | None) -> None
         return
     says = "it says nothing" if len(verdict.blind) == 1 else "they say nothing"
     passes = "Passes" if len(verdict.blind) == 1 else "Pass"
-    _line(console)
-    _line(console, Text(f"{passes} on the starter too; {says} about what students write:", "bold"))
+    print_line(console)
+    print_line(console, Text(f"{passes} on the starter too; {says} about what students write:", "bold"), keep=True)
     for test in verdict.blind[:most]:
-        _line(console, Text(f"  {test}"), keep=True)
+        print_line(console, Text(f"  {test}"), keep=True)
     _more(console, len(verdict.blind), most)
 
 
 def _noticed(console: Console, title: str, found: Sequence[Noticed], most: int | None) -> None:
     if not found:
         return
-    _line(console)
-    _line(console, Text(title, "bold"))
+    print_line(console)
+    print_line(console, Text(title, "bold"), keep=True)
     for item in found[:most]:
-        _line(console, Text(f"  {item.test}"), keep=True)
+        print_line(console, Text(f"  {item.test}"), keep=True)
         category = f"[{item.category}] " if item.category else ""
         where = f"{item.where}: " if item.where not in ("", item.test) else ""
-        _line(console, Text("    "), f"{category}{where}{item.reason}")
+        print_line(console, Text("    "), f"{category}{where}{item.reason}")
     _more(console, len(found), most)
 
 
 def _more(console: Console, count: int, most: int | None) -> None:
     if most is not None and count > most:
-        _line(console, Text(f"  and {count - most} more", "dim"))
+        print_line(console, Text(f"  and {count - most} more", "dim"), keep=True)
 
 
 def _advice(console: Console, verdict: InternalVerdict) -> None:
@@ -214,28 +214,10 @@ def _advice(console: Console, verdict: InternalVerdict) -> None:
     if verdict.outcome != PASSED and verdict.report:
         steps.append(f"All that pytest printed is in {verdict.report}.")
     if steps:
-        _line(console)
-        _line(console, Text("What to do:", "bold"))
+        print_line(console)
+        print_line(console, Text("What to do:", "bold"), keep=True)
     for step in steps:
-        _line(console, Text("  - "), step)
+        print_line(console, Text("  - "), step)
     if verdict.outcome == PASSED and verdict.report:
-        _line(console)
-        _line(console, Text("Report: ", "dim"), " and ".join(filter(None, (verdict.report, verdict.junit))))
-
-
-def _line(console: Console, start: Text | None = None, rest: str = "", *, keep: bool = False) -> None:
-    """Print one line, `rest` after its `start`; on a terminal, long text is wrapped and indented to where `rest` began.
-
-    Text that people may copy is `keep`t in one piece.
-    """
-    start = Text() if start is None else start
-    indent = cell_len(start.plain)
-    pieces = [rest]
-    if console.is_terminal and rest and not keep:
-        pieces = textwrap.wrap(
-            rest, max(20, console.width - indent), break_on_hyphens=False, break_long_words=False
-        ) or [""]
-    for number, piece in enumerate(pieces):
-        line = Text.assemble(start if number == 0 else " " * indent, piece)
-        line.rstrip()
-        console.print(line, soft_wrap=True, highlight=False)
+        print_line(console)
+        print_line(console, Text("Report: ", "dim"), " and ".join(filter(None, (verdict.report, verdict.junit))))

@@ -11,7 +11,8 @@ from goldsmith.check import leaf_words, verdict_words
 from goldsmith.check.verdicts import AGREES, CaseVerdict
 from goldsmith.model_parity import words
 from goldsmith.model_parity.result import ParityReport
-from goldsmith.render.verdict import COLOURS, print_line, print_table
+from goldsmith.render.console import print_line, text_console
+from goldsmith.render.verdict import COLOURS, print_table
 from goldsmith.weights.rule_lines import adapter_text
 
 _MOST = 2
@@ -21,7 +22,7 @@ _FRAMES = 4
 def parity_text(report: ParityReport) -> str:
     """Return the result as plain text."""
     text = io.StringIO()
-    show_parity(Console(file=text, no_color=True, force_terminal=False, width=10_000), report)
+    show_parity(text_console(text), report)
     return text.getvalue().rstrip()
 
 

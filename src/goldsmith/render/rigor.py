@@ -31,7 +31,7 @@ from goldsmith.mutants.results import (
     Rigor,
 )
 from goldsmith.process.launcher import Watcher
-from goldsmith.render.columns import beside, wrapped
+from goldsmith.render.console import print_line
 
 _COLOURS = {
     KILLED: "green",
@@ -166,10 +166,10 @@ def listed_mutants(mutants: Mapping[str, Sequence[Mutant]]) -> list[ListedMutant
 
 def show_rigor(console: Console, rigor: Rigor, *, everything: bool = False) -> None:
     """Show what became of the mutants. Killed ones are counted, or listed with `everything`."""
-    _line(console)
+    print_line(console)
     _parts(console, rigor)
     if everything:
-        _line(console)
+        print_line(console)
         _table(
             console,
             ("killed", "seen first by", ""),
@@ -183,24 +183,24 @@ def show_rigor(console: Console, rigor: Rigor, *, everything: bool = False) -> N
     ):
         found = rigor.of(outcome)
         if found:
-            _line(console)
-            _line(console, Text(title, f"bold {_COLOURS[outcome]}"))
+            print_line(console)
+            print_line(console, Text(title, f"bold {_COLOURS[outcome]}"), keep=True)
         for item in found:
             if everything or item.reason != UNREACHED:
                 _explain(console, item)
         if not everything:
             _by_function(console, found)
     if rigor.explained:
-        _line(console)
-        _line(console, Text("Explained by the course, and not counted", "bold dim"))
+        print_line(console)
+        print_line(console, Text("Explained by the course, and not counted", "bold dim"), keep=True)
         for item in rigor.explained:
             _explain(console, item)
     _beside(console, rigor)
     for note in rigor.notes:
-        _line(console)
-        _line(console, Text(f"Note: {note}.", "yellow"))
-    _line(console)
-    _line(console, Text(score_line(rigor), f"bold {'green' if rigor.score == 1 else 'red'}"))
+        print_line(console)
+        print_line(console, Text(f"Note: {note}.", "yellow"), keep=True)
+    print_line(console)
+    print_line(console, Text(score_line(rigor), f"bold {'green' if rigor.score == 1 else 'red'}"), keep=True)
 
 
 def score_line(rigor: Rigor) -> str:
@@ -230,7 +230,7 @@ def shown_score(score: float) -> str:
 
 def show_mutants(console: Console, mutants: Sequence[Mutant]) -> None:
     for item in mutants:
-        _line(console, Text(item.name, "bold"), f"  {line_place(*item.place)}  {item.description}")
+        print_line(console, Text(item.name, "bold"), f"  {line_place(*item.place)}  {item.description}")
         _difference(console, item.before, item.after)
 
 
@@ -312,7 +312,7 @@ def _beside(console: Console, rigor: Rigor) -> None:
         if len(known) == len(counted):
             rows.append((title, *_share(sum(known), len(known))))
     if len(rows) > 1:
-        _line(console)
+        print_line(console)
         _table(console, ("in comparison", "killed", "of", ""), rows, numbers=2)
 
 
@@ -321,14 +321,14 @@ def _share(caught: int, known: int) -> tuple[str, str, str]:
 
 
 def _explain(console: Console, item: Finding) -> None:
-    _line(console)
-    _line(console, Text(f"  {item.name}", "bold"), f"  {line_place(item.file, item.line)}  {item.description}")
+    print_line(console)
+    print_line(console, Text(f"  {item.name}", "bold"), f"  {line_place(item.file, item.line)}  {item.description}")
     _difference(console, item.before, item.after)
-    _line(console, Text("    why: ", "dim"), item.reason)
+    print_line(console, Text("    why: ", "dim"), item.reason)
     if item.explained:
-        _line(console, Text("    but: ", "dim"), item.explained)
+        print_line(console, Text("    but: ", "dim"), item.explained)
     elif item.advice:
-        _line(console, Text("    add: ", "dim"), item.advice)
+        print_line(console, Text("    add: ", "dim"), item.advice)
 
 
 def unreached_parts(findings: Sequence[Finding]) -> list[tuple[str, int, str]]:
@@ -350,15 +350,15 @@ def _by_function(console: Console, findings: Sequence[Finding]) -> None:
     if not rows:
         return
     count = _mutants(sum(number for _, number, _ in rows))
-    _line(console)
-    _line(console, f"  No case runs {count}: add one for each of these (--all lists every mutant)")
+    print_line(console)
+    print_line(console, f"  No case runs {count}: add one for each of these (--all lists every mutant)")
     cells = [(f"  {part}", str(number), place) for part, number, place in rows]
     _table(console, ("  part", "mutants", "lines"), cells, numbers=1)
 
 
 def _difference(console: Console, before: str, after: str) -> None:
-    _line(console, Text(f"    - {before}", "red"))
-    _line(console, Text(f"    + {after}", "green"))
+    print_line(console, Text(f"    - {before}", "red"), keep=True)
+    print_line(console, Text(f"    + {after}", "green"), keep=True)
 
 
 def _caught(rigor: Rigor) -> list[Finding]:
@@ -377,20 +377,4 @@ def _table(console: Console, headings: Sequence[str], rows: Sequence[Sequence[st
             text.rjust(width) if 0 < column <= numbers else text.ljust(width)
             for column, (text, width) in enumerate(zip(row, widths, strict=True))
         ]
-        _line(console, Text("  ".join(cells).rstrip(), "dim" if row is headings else ""))
-
-
-def _line(console: Console, *parts: Text | str) -> None:
-    """Print a line: on a terminal wrapped between words and indented to where the last part began, in a file in one
-    piece."""
-    line = Text.assemble(*parts)
-    if not console.is_terminal or cell_len(line.plain) <= console.width or not isinstance(parts[-1], str):
-        console.print(line, highlight=False, soft_wrap=True)
-        return
-    start = Text.assemble(*parts[:-1])
-    indent, width, below = beside(cell_len(start.plain), console.width)
-    if below:
-        console.print(start, highlight=False, soft_wrap=True)
-    for number, piece in enumerate(wrapped(parts[-1], width)):
-        head = start if number == 0 and not below else " " * indent
-        console.print(Text.assemble(head, piece), highlight=False, soft_wrap=True)
+        print_line(console, Text("  ".join(cells).rstrip(), "dim" if row is headings else ""), keep=True)

@@ -18,6 +18,7 @@ from goldsmith.course.layout import Assignment, Course
 from goldsmith.course.solutions import placements
 from goldsmith.errors.base import GoldsmithError
 from goldsmith.errors.scaffold import OBSTACLES
+from goldsmith.foundation.log_injection import say
 from goldsmith.foundation.wording import count_of
 from goldsmith.scaffold.changes import Change, Plan
 from goldsmith.scaffold.init_plan import has_assignments
@@ -141,10 +142,10 @@ def show_layout(console: Console, layout: CourseLayout) -> None:
 
 def show_example(course: Course, folder: Path) -> None:
     """Show which assignments the copied example has, and what to run next."""
-    print(f"Copied the example course to {folder} (a git repository with one commit):")
+    say(f"Copied the example course to {folder} (a git repository with one commit):")
     for assignment in course.assignments():
-        print(f"  {assignment.label}  {assignment.description}")
-    print(f"\nNext: cd {folder} && goldsmith generate all")
+        say(f"  {assignment.label}  {assignment.description}")
+    say(f"\nNext: cd {folder} && goldsmith generate all")
 
 
 def show_init_end(console: Console, plan: Plan, written: Collection[Change], *, dry_run: bool) -> None:

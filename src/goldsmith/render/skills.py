@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
+from goldsmith.render.console import print_line
 from goldsmith.skills.install import Installed, SkillResult
 from goldsmith.skills.installed_state import CURRENT, EDITED, EDITED_OUTDATED, FOREIGN, MISSING, OUTDATED
 
@@ -40,11 +41,17 @@ def show_skills(console: Console, results: Sequence[SkillResult]) -> None:
     width = max(len(file.name) for file in files)
     for file in files:
         state = file.found if file.outcome == "kept" else file.outcome
-        _line(console, Text(f"  {file.name.ljust(width)}  "), Text(_words(file), _COLOURS.get(state, "")))
+        print_line(
+            console, Text(f"  {file.name.ljust(width)}  "), Text(_words(file), _COLOURS.get(state, "")), keep=True
+        )
     for file in files:
         _difference(console, file)
-    _line(console)
-    _line(console, Text(_last_line(results), "bold red" if any(item.behind for item in results) else "bold green"))
+    print_line(console)
+    print_line(
+        console,
+        Text(_last_line(results), "bold red" if any(item.behind for item in results) else "bold green"),
+        keep=True,
+    )
 
 
 def _words(file: Installed) -> str:
@@ -59,12 +66,12 @@ def _words(file: Installed) -> str:
 def _difference(console: Console, file: Installed) -> None:
     if not file.difference:
         return
-    _line(console)
+    print_line(console)
     for line in file.difference[:_MAX_DIFF_LINES]:
         style = "green" if line.startswith("+") else "red" if line.startswith("-") else "dim"
-        _line(console, Text(f"  {line}", style))
+        print_line(console, Text(f"  {line}", style), keep=True)
     if len(file.difference) > _MAX_DIFF_LINES:
-        _line(console, Text(f"  … and {len(file.difference) - _MAX_DIFF_LINES} lines more", "dim"))
+        print_line(console, Text(f"  … and {len(file.difference) - _MAX_DIFF_LINES} lines more", "dim"), keep=True)
 
 
 def _last_line(results: Sequence[SkillResult]) -> str:
@@ -83,7 +90,3 @@ def _last_line(results: Sequence[SkillResult]) -> str:
         )
     force = " (edited ones need --force, which keeps yours next to them)" if theirs else ""
     return f"{names} {verb} not up to date; run `goldsmith skills install`{force}."
-
-
-def _line(console: Console, *parts: Text) -> None:
-    console.print(Text.assemble(*parts), highlight=False, soft_wrap=True)

@@ -13,6 +13,7 @@ from goldsmith.generate.outcome import Outcome
 from goldsmith.gold.checks import Check
 from goldsmith.gold.files import REFERENCE_SUFFIX, TRACE_SUFFIX
 from goldsmith.gold.hints import Advice
+from goldsmith.render.console import print_line
 
 _BOX_CELLS = 62
 _EXTRAS = (TRACE_SUFFIX, REFERENCE_SUFFIX)
@@ -205,7 +206,7 @@ class Summary:
 
     def _line(self, text: str = "", style: str = "") -> None:
         """Print a line: on a terminal, long lines wrap between words; in a log they stay whole."""
-        self._console.print(Text(text, style=style), soft_wrap=not self._rich)
+        print_line(self._console, Text(text, style=style), keep=not self._rich)
 
 
 def _would_change(outcome: Outcome, stem: str) -> bool:

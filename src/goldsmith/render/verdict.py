@@ -14,8 +14,7 @@ from goldsmith.check import leaf_words
 from goldsmith.check import verdict_words as words
 from goldsmith.check.causes import by_cause
 from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, ERROR, PROVIDED_CHANGED, CaseVerdict, Verdict
-from goldsmith.foundation.log_injection import without_commands
-from goldsmith.render.columns import beside, wrapped
+from goldsmith.render.console import print_line, text_console
 
 COLOURS = {AGREES: "green", DIFFERS: "red", COULD_NOT_RUN: "yellow", PROVIDED_CHANGED: "magenta", ERROR: "bold red"}
 _STYLES = {words.OUTCOMES[outcome]: colour for outcome, colour in COLOURS.items()}
@@ -32,8 +31,7 @@ _MAX_FRAMES = 4
 def verdict_text(verdict: Verdict, *, with_next: bool = True) -> str:
     """Return the verdict as plain text."""
     text = io.StringIO()
-    plain = Console(file=text, no_color=True, force_terminal=False, width=10_000)
-    show_verdict(plain, verdict, with_next=with_next)
+    show_verdict(text_console(text), verdict, with_next=with_next)
     return text.getvalue().rstrip()
 
 
@@ -129,33 +127,3 @@ def _notes(console: Console, verdict: Verdict) -> None:
     for sentence in verdict.not_given:
         print_line(console)
         print_line(console, Text("Not given: ", "yellow"), f"{sentence}.")
-
-
-def print_line(console: Console, start: Text | None = None, rest: str = "") -> None:
-    """Print one line, `rest` after its `start`; on a terminal, long text is wrapped and indented to where `rest` began,
-    or starts on the next line if there is no room next to `start`."""
-    start = Text() if start is None else start
-    if without_commands(start.plain) != start.plain:
-        start = Text(without_commands(start.plain), start.style)
-    rest = without_commands(rest)
-    if not console.is_terminal or (not rest and cell_len(start.plain) <= console.width):
-        console.print(_ended(start, rest), soft_wrap=True, highlight=False)
-        return
-    if not rest:
-        hanging = " " * (len(start.plain) - len(start.plain.lstrip()))
-        for piece in wrapped(start.plain.strip(), max(20, console.width - len(hanging))):
-            console.print(Text.assemble(hanging, (piece, start.style)), soft_wrap=True, highlight=False)
-        return
-    indent, width, below = beside(cell_len(start.plain), console.width)
-    if below:
-        console.print(_ended(start), soft_wrap=True, highlight=False)
-    for number, piece in enumerate(wrapped(rest, width)):
-        console.print(
-            _ended(start if number == 0 and not below else Text(" " * indent), piece), soft_wrap=True, highlight=False
-        )
-
-
-def _ended(start: Text, rest: str = "") -> Text:
-    line = Text.assemble(start, rest)
-    line.rstrip()
-    return line

@@ -12,7 +12,7 @@ from pathlib import Path
 import filelock
 
 from goldsmith.course.subject import Project
-from goldsmith.errors.gold import Busy, CannotWrite
+from goldsmith.errors.gold import Busy, CannotWrite, LeadsElsewhere
 from goldsmith.foundation.signals import uninterrupted
 
 _POLL = 0.2
@@ -75,10 +75,12 @@ def _refuse_others(lock: Path) -> None:
 def make_state_folder(project: Project) -> Path:
     """Make the project's state folder, which git ignores."""
     folder = project.state_folder
+    if folder.is_symlink():
+        raise LeadsElsewhere(folder)
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
         ignore = folder / ".gitignore"
-        if not ignore.exists():
+        if not os.path.lexists(ignore):
             ignore.write_text("*\n", encoding="utf-8")
     except OSError as error:
         raise CannotWrite(folder, error.strerror or str(error)) from None

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from goldsmith.cli.menus.menu import Menu
 from goldsmith.cli.menus.rows import Row
+from goldsmith.foundation.log_injection import say
 
 if TYPE_CHECKING:
     from prompt_toolkit.formatted_text import StyleAndTextTuples
@@ -72,7 +72,7 @@ def _run(menu: Menu, no_color: bool) -> list[Row]:
     except EOFError:
         return []
     if chosen:
-        print(f"{menu.question} {', '.join(row.label for row in chosen)}", file=sys.stderr)
+        say(f"{menu.question} {', '.join(row.label for row in chosen)}", stderr=True)
     return chosen
 
 
