@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from goldsmith.course.layout import find_course
-from goldsmith.grade.submissions import collect
+from goldsmith.grade.collection import collect
 from support.check_course import checked_course, hand_in
 from support.course import CourseOnDisk, Run
 
@@ -26,7 +26,7 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:
 
 
 def names(course: CourseOnDisk, *arguments: Path) -> list[str]:
-    found = collect(find_course(course.root).assignment("hw1"), [str(item) for item in arguments], [])
+    found = collect(find_course(course.root).assignment("hw1"), [str(item) for item in arguments], []).items
     return [item.name for item in found]
 
 
@@ -59,7 +59,7 @@ def test_of_the_same_name_each_goes_by_as_much_of_its_path_as_tells(course: Cour
     put(course, *places)
     assert names(course, *places) == ["x/ada", "a/y/ada", "b/y/ada", "bob"]
     twice = [f"{places[0]}/", str(places[0])]
-    assert [item.name for item in collect(find_course(course.root).assignment("hw1"), twice, [])] == ["ada"]
+    assert [item.name for item in collect(find_course(course.root).assignment("hw1"), twice, []).items] == ["ada"]
 
 
 def test_what_systems_and_earlier_runs_leave_is_no_submission(course: CourseOnDisk, tmp_path: Path) -> None:

@@ -83,8 +83,8 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     """What is worth knowing about the class."""
 
 
-def overview_of(assignment: str, grades: Sequence[Grade]) -> Overview:
-    """Count outcomes and scores. The order of `grades` only affects the order of names."""
+def overview_of(assignment: str, grades: Sequence[Grade], notes: Iterable[str] = ()) -> Overview:
+    """Count outcomes and scores; `notes` come before its own. The order of `grades` only affects the order of names."""
     scores = [grade.score for grade in grades]
     cases = _tallies(CASE, ((case.name, case.outcome) for grade in grades for case in grade.cases))
     parts = _tallies(PART, ((part.name, part.outcome) for grade in grades for part in grade.parts))
@@ -100,7 +100,7 @@ def overview_of(assignment: str, grades: Sequence[Grade]) -> Overview:
         parts=parts,
         clusters=tuple(_clusters(grades)),
         review=tuple(grade.name for grade in grades if grade.review),
-        notes=tuple(_notes(grades)),
+        notes=(*notes, *_notes(grades)),
     )
 
 
