@@ -94,7 +94,7 @@ def _unpacked(name: str, content: bytes) -> Iterator[PublicFile]:
         if zipfile.is_zipfile(buffer) and not name.endswith((".pt", ".npz", ".whl", ".docx", ".xlsx", ".pptx")):
             with zipfile.ZipFile(buffer) as archive:
                 for item in archive.infolist():
-                    if not item.is_dir() and item.file_size <= MAX_FILE_BYTES:
+                    if not item.filename.endswith("/") and item.file_size <= MAX_FILE_BYTES:
                         yield PublicFile(f"{name}/{item.filename}", archive.read(item))
         elif name.endswith((".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")):
             buffer.seek(0)
@@ -103,8 +103,8 @@ def _unpacked(name: str, content: bytes) -> Iterator[PublicFile]:
                     file = tar.extractfile(member) if member.isfile() and member.size <= MAX_FILE_BYTES else None
                     if file is not None:
                         yield PublicFile(f"{name}/{member.name}", file.read())
-    except (zipfile.BadZipFile, tarfile.TarError, RuntimeError, OSError, EOFError):
-        return  # not an archive after all
+    except Exception:  # `zlib.error`, `IndexError`, … : not an archive after all
+        return
 
 
 def _walk(folder: Path, *, everything: bool = False) -> Iterator[str]:
