@@ -66,7 +66,7 @@ def test_a_notebook_counts_only_where_the_file_would_lie(course: CourseOnDisk, t
     assert f"its notebook {place} is not where ops.py would be" in ada["reason"]
 
 
-@pytest.mark.parametrize("entry", ["ops.py", "hw1/ops.py", "src/assignments/hw1/ops.py", "ops.ipynb", "homework.ipynb"])
+@pytest.mark.parametrize("entry", ["ops.py", "hw1/ops.py", "src/assignments/hw1/ops.py", "ops.ipynb"])
 def test_an_entry_like_the_assignments_own_makes_nobody_disappear(
     course: CourseOnDisk, tmp_path: Path, entry: str
 ) -> None:
@@ -77,6 +77,12 @@ def test_an_entry_like_the_assignments_own_makes_nobody_disappear(
     assert "may be one submission, or a class in which ada is one: say --one if" in refused.err
     assert len(names(course, folder, "class")) == 3
     assert names(course, folder, "one") == ["class"]
+
+
+def test_a_notebook_next_to_code_of_no_known_name_is_asked_about(course: CourseOnDisk, tmp_path: Path) -> None:
+    folder = class_of(tmp_path / "class", {"ben.ipynb": BORROWS, "ada.py": RIGHT, "cleo.py": RIGHT})
+    with pytest.raises(OneOrClass):
+        names(course, folder)
 
 
 @pytest.mark.parametrize(

@@ -191,16 +191,18 @@ def _beside_one(assignment: Assignment, folder: Path, inside: Sequence[Path], *,
         return None
     written = [name for name in wanted if parts_to_write(assignment, name)] or wanted
     home, _ = find_home(assignment, folder.resolve())
-    by_name = bool(files_at(home, written)) or any(
-        module_of(path).name in written for path in home.glob(f"*{NOTEBOOK}")
-    )
+    modules = {module_of(path).name for path in home.glob(f"*{NOTEBOOK}")}
+    by_name = bool(files_at(home, written) or modules.intersection(written))
     notebooks = [path for path in inside if path.suffix == NOTEBOOK]
     own = set(notebooks) if len(notebooks) == 1 and not by_name else set()
     own |= {path for path in inside if _is_the_starters(assignment, home, folder.resolve() / path.name, wanted)}
     others = [path for path in inside if path not in own]
-    for path in others:
-        if _may_be_another(assignment, path) if by_name else _holds_code(path):
-            raise OneOrClass(str(folder), path.name)
+    other = next((path for path in others if _may_be_another(assignment, path)), None)
+    if other is not None and not by_name:  # a notebook of any name is no more the assignment's than what lies beside it
+        return None
+    other = other or (None if by_name else next(filter(_holds_code, others), None))
+    if other is not None:
+        raise OneOrClass(str(folder), other.name)
     return others
 
 
