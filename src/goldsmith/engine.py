@@ -23,8 +23,9 @@ def grade_with(
     engine: Engine, course: Path, assignment: str, submissions: Sequence[str], output: Path, *, memory_gib: float = 6.0
 ) -> Class:
     """Grade submissions with `engine` and write the results to `output`, with the course's own settings."""
-    found = find_course(course)
-    chosen = found.assignment(assignment)
-    options, rubric = options_from(found.config), rubric_for(chosen, allow_stale=False)
-    grader = Grader(chosen, rubric, options, case_timeout=found.config.case_timeout, memory=memory_gib)
-    return grade_all(GradingOptions(grader, collect(chosen, submissions, []).items, output, engine))
+    root = find_course(course)
+    chosen = root.assignment(assignment)
+    options, rubric = options_from(root.config), rubric_for(chosen, allow_stale=False)
+    grader = Grader(chosen, rubric, options, case_timeout=root.config.case_timeout, memory=memory_gib)
+    found = collect(chosen, submissions, [])
+    return grade_all(GradingOptions(grader, found.items, output, engine, left_out=found.left_out, as_one=found.as_one))

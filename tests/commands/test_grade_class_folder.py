@@ -149,6 +149,13 @@ def test_what_was_read_as_one_submission_is_said_to_be(course: CourseOnDisk, tmp
     assert f"read as one submission, not as a class: {folder}" in run.out
 
 
+def test_who_is_named_twice_has_one_row(course: CourseOnDisk, tmp_path: Path) -> None:
+    folder = class_of(tmp_path / "class", {"ada/ops.py": RIGHT, "ben/ops.py": RIGHT, "README.md": ""})
+    found = collect(find_course(course.root).assignment("hw1"), [str(folder), str(folder / "ada"), str(folder)], [])
+    assert [item.name for item in found.items] == ["ada", "ben"]
+    assert [item.name for item in found.left_out] == ["README.md"]
+
+
 def test_only_one_reading_can_be_asked_for(course: CourseOnDisk, tmp_path: Path) -> None:
     run = grade(course, class_of(tmp_path / "class", {"ada/ops.py": RIGHT}), "--one", "--class")
     assert run.code == 2

@@ -97,7 +97,8 @@ def collect(
         found.items += [SubmissionRef(_short(name), name, revision=True, course=course) for name in matching]
     if not found.items:
         raise NothingHandedIn("the command line")
-    return replace(found, items=_disambiguate(list(dict.fromkeys(found.items))))
+    once = {(item.what, item.revision): item for item in reversed(found.items)}  # a class, and one of it by name
+    return replace(found, items=_disambiguate([*reversed(once.values())]), left_out=[*dict.fromkeys(found.left_out)])
 
 
 def _place_of_all(arguments: Sequence[str]) -> str:
@@ -202,7 +203,7 @@ def _beside_one(assignment: Assignment, folder: Path, inside: Sequence[Path], *,
         return None
     other = other or (None if by_name else next(filter(_holds_code, others), None))
     if other is not None:
-        raise OneOrClass(str(folder), other.name)
+        raise OneOrClass(one_line(str(folder)), one_line(other.name))
     return others
 
 

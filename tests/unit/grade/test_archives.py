@@ -22,6 +22,7 @@ import pytest
 from goldsmith.errors.gold import CannotWrite
 from goldsmith.errors.grade import BadArchive
 from goldsmith.grade.archives import unpack
+from goldsmith.guard.public_files import public_in
 
 FILES = {
     "ops.py": b"def centre(x):\n    return x - x.mean()\n" * 40,
@@ -124,6 +125,15 @@ def test_a_broken_archive_is_never_a_failure_of_ours_and_stays_in_its_folder(tmp
         assert sorted(item.name for item in place.iterdir()) == sorted([name, "there"]), (number, name)
     assert count / 3 < refused < count, "some are broken, and some are not"
     assert len(list(tmp_path.iterdir())) == count
+
+
+def test_the_guard_does_not_fail_on_one_either(tmp_path: Path) -> None:
+    draw = random.Random(21)
+    for _ in range(200):
+        name, content = mutated(draw)
+        (tmp_path / name).write_bytes(content)
+        assert next(public_in(tmp_path / name)).content == content
+        assert len(list(public_in(tmp_path / name))) >= 1
 
 
 def bad(tmp_path: Path, name: str, content: bytes) -> str:
