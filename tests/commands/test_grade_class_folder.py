@@ -79,15 +79,20 @@ def test_an_entry_like_the_assignments_own_makes_nobody_disappear(
     assert names(course, folder, "one") == ["class"]
 
 
-def test_a_notebook_next_to_code_of_no_known_name_is_asked_about(course: CourseOnDisk, tmp_path: Path) -> None:
+def test_a_notebook_next_to_others_work_is_one_of_several(course: CourseOnDisk, tmp_path: Path) -> None:
     folder = class_of(tmp_path / "class", {"ben.ipynb": BORROWS, "ada.py": RIGHT, "cleo.py": RIGHT})
+    assert scores(grade(course, folder)) == {"ada": 0.0, "ben": 0.0, "cleo": 0.0}
     with pytest.raises(OneOrClass):
-        names(course, folder)
+        names(course, class_of(tmp_path / "dora", {"homework.ipynb": BOOK, "helpers.py": "x = 1"}))
 
 
 @pytest.mark.parametrize(
-    "other", ["ben.zip", "ben/homework.ipynb", "ben/hw1/ops.py", "ben_1_2_ops.py", "broken.zip", "ben.ipynb"]
-)
+    "other",
+    [
+        "ben.zip", "ben/homework.ipynb", "ben/hw1/ops.py", "ben_1_2_ops.py", "broken.zip", "ben.ipynb", "ben.py",
+        "ben/week 1/mine.py",
+    ],
+)  # fmt: skip
 def test_next_to_the_starters_file_anything_that_may_be_a_submission_is_asked_about(
     course: CourseOnDisk, tmp_path: Path, other: str
 ) -> None:

@@ -37,7 +37,7 @@ def with_modules(
         module = _module_named(item, wanted)
         if not module:
             (others if item.target.parent in places else elsewhere).append(item)
-        elif module in brought or (module in files and not adds_to(assignment, item, module)):
+        elif module in brought or (module in files and not _adds_to(assignment, item, module)):
             left_out.append(f"{item.target} was not used: {_name_of(files[module])} was submitted, too")
         else:
             files[module] = _module(assignment, item, module)
@@ -61,7 +61,7 @@ def with_modules(
     used = {item.source for item in files.values()}
     unused = [item for item in (*others, *elsewhere) if item.source not in used]
     for item in unused:
-        file = next((file for file in wanted if file in files and adds_to(assignment, item, file)), "")
+        file = next((file for file in wanted if file in files and _adds_to(assignment, item, file)), "")
         left_out += [f"{item.target} was not used: {_name_of(files[file])} was submitted, too"] if file else []
     return [*files.values(), *unused], notes, left_out
 
@@ -76,7 +76,7 @@ def _rank(assignment: Assignment, item: Placement, wanted: Sequence[str]) -> tup
     """Order notebooks for one place: those in which something is written first, then the one with the plain name."""
     module = _module_named(item, wanted)
     is_plain = module_of(item.target).as_posix() == module and not item.target.stem.endswith("_solution")
-    return bool(module) and not adds_to(assignment, item, module), not is_plain
+    return bool(module) and not _adds_to(assignment, item, module), not is_plain
 
 
 def _name_of(item: Placement) -> str:
@@ -89,7 +89,7 @@ def _module(assignment: Assignment, item: Placement, file: str) -> Placement:
     return Placement(item.source, Path(file), defined_in(starter) if starter else ())
 
 
-def adds_to(assignment: Assignment, item: Placement, file: str) -> bool:
+def _adds_to(assignment: Assignment, item: Placement, file: str) -> bool:
     """Say whether a notebook defines something that students write in a file."""
     if is_as_given(assignment, Placement(item.source, Path(file)), file):
         return False

@@ -86,8 +86,8 @@ def unpack(archive: Path, folder: Path) -> None:
 
 
 def _suspected(archive: Path, parts: Iterator[_Part]) -> Iterator[_Part]:
-    """Yield what is read of an archive. Whatever the libraries that read it raise, it is the archive's: among others
-    `zlib.error`, `struct.error`, `IndexError` and `RecursionError` were seen."""
+    """Yield what is read of an archive. Whatever the libraries that read it raise is the archive's fault: they have no
+    common class of errors, and let some through that they do not document, such as `zlib.error` and `IndexError`."""
     while True:
         try:
             part = next(parts)

@@ -16,17 +16,20 @@ from typing import Literal
 
 import msgspec
 
+from goldsmith.check.bounds import MAX_CODE_BYTES
 from goldsmith.check.canvas_names import group_by_student
 from goldsmith.check.file_choice import parts_to_write, stands_for
-from goldsmith.check.notebook_modules import adds_to
+from goldsmith.check.size_limits import files_below
 from goldsmith.check.submissions import files_at, find_home, open_submission, wanted_files
 from goldsmith.course.git import git
 from goldsmith.course.ignored_names import GRADES, GRADES_MARK, LITTER
 from goldsmith.course.layout import Assignment
-from goldsmith.course.solutions import module_of
+from goldsmith.course.solutions import Placement, module_of
+from goldsmith.course.starter_diff import parse_parts
 from goldsmith.errors.base import GoldsmithError
 from goldsmith.errors.check import NoSuchSubmission
 from goldsmith.errors.course import Unreadable
+from goldsmith.errors.gold import CannotWrite
 from goldsmith.errors.grade import BadArchive, NothingHandedIn, OneOrClass
 from goldsmith.errors.notebooks import BadNotebook
 from goldsmith.grade.archives import SUFFIXES, is_archive
@@ -220,19 +223,33 @@ def _is_the_starters(assignment: Assignment, home: Path, path: Path, wanted: Seq
 
 def _may_be_another(assignment: Assignment, path: Path) -> bool:
     """Say whether an entry of what may be one submission could be a submission itself: it can be opened, or it should
-    be looked at why not. A notebook must also define what students write: others run the code next to them."""
+    be looked at why not, or code in it defines what students write. Of a notebook, only that counts: others run the
+    code next to them."""
     if path.is_symlink():
         return False
     try:
         if is_archive(path):
             with opened(assignment, SubmissionRef(path.name, str(path))):
                 return True
-        with open_submission(assignment, str(path)) as submission:
-            work = [item for item in submission.placed if item.notebook() is not None]
-            return path.suffix != NOTEBOOK or any(adds_to(assignment, item, str(item.target)) for item in work)
+        with open_submission(assignment, str(path)):
+            if path.suffix != NOTEBOOK:
+                return True
     except (BadArchive, BadNotebook):
         return True
+    except CannotWrite:
+        raise
     except (GoldsmithError, OSError):
+        pass
+    files = files_below(path, path.name) if path.is_dir() else [path]
+    return any(_defines_work(assignment, file) for file in files if file.suffix in _CODE and file.is_file())
+
+
+def _defines_work(assignment: Assignment, file: Path) -> bool:
+    own = Placement(file, Path("module.py"))
+    to_write = set[str]().union(*(parts_to_write(assignment, name) for name in wanted_files(assignment)))
+    try:
+        return file.stat().st_size <= MAX_CODE_BYTES and not to_write.isdisjoint(parse_parts(own.read()))
+    except (BadNotebook, OSError):
         return False
 
 
