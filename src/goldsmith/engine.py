@@ -10,10 +10,11 @@ from pathlib import Path
 
 from goldsmith.course.layout import find_course
 from goldsmith.generate.options import options_from
+from goldsmith.grade.collection import collect
 from goldsmith.grade.engines import Engine, Local, Work
 from goldsmith.grade.grade_class import Class, GradingOptions, grade_all
 from goldsmith.grade.grader import Grader, Judged, judging_contexts, rubric_for, stop
-from goldsmith.grade.submissions import SubmissionRef, collect
+from goldsmith.grade.submissions import SubmissionRef
 
 __all__ = ["Engine", "Judged", "Local", "SubmissionRef", "Work", "grade_with", "judging_contexts", "stop"]
 
@@ -22,8 +23,9 @@ def grade_with(
     engine: Engine, course: Path, assignment: str, submissions: Sequence[str], output: Path, *, memory_gib: float = 6.0
 ) -> Class:
     """Grade submissions with `engine` and write the results to `output`, with the course's own settings."""
-    found = find_course(course)
-    chosen = found.assignment(assignment)
-    options, rubric = options_from(found.config), rubric_for(chosen, allow_stale=False)
-    grader = Grader(chosen, rubric, options, case_timeout=found.config.case_timeout, memory=memory_gib)
-    return grade_all(GradingOptions(grader, collect(chosen, submissions, []), output, engine))
+    root = find_course(course)
+    chosen = root.assignment(assignment)
+    options, rubric = options_from(root.config), rubric_for(chosen, allow_stale=False)
+    grader = Grader(chosen, rubric, options, case_timeout=root.config.case_timeout, memory=memory_gib)
+    found = collect(chosen, submissions, [])
+    return grade_all(GradingOptions(grader, found.items, output, engine, left_out=found.left_out, as_one=found.as_one))

@@ -20,11 +20,12 @@ import pytest
 from goldsmith.course.layout import Assignment, find_course
 from goldsmith.errors.grade import DaskMissing, WorkersLost
 from goldsmith.generate.options import Options
+from goldsmith.grade.collection import collect
 from goldsmith.grade.engines import Dask
 from goldsmith.grade.grade_class import GradingOptions, grade_all
 from goldsmith.grade.grader import Grader, rubric_for
 from goldsmith.grade.grades import Grade
-from goldsmith.grade.submissions import SubmissionRef, collect
+from goldsmith.grade.submissions import SubmissionRef
 from goldsmith.sandbox.capabilities import probe
 from support.check_course import checked_course, hand_in
 from support.course import CourseOnDisk
@@ -119,7 +120,7 @@ def test_a_worker_that_is_killed_half_way_costs_nobody_a_grade(
 ) -> None:
     assignment = find_course(course.root).assignment("hw1")
     victim = cluster.workers[0]
-    items = collect(assignment, [str(handed_in)], [])
+    items = collect(assignment, [str(handed_in)], []).items
     wanted = GradingOptions(grader_of(assignment), items, tmp_path / "out", Dask(cluster.address), killer_of(victim))
     result = grade_all(wanted)
     assert victim.returncode == -signal.SIGKILL
@@ -135,7 +136,7 @@ def test_a_submission_that_loses_its_workers_again_and_again_is_named_and_the_ot
 ) -> None:
     assignment = find_course(course.root).assignment("hw1")
     cluster = Cluster(tmp_path, workers=2, DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES="0")
-    items = collect(assignment, [str(handed_in)], [])[:6]
+    items = collect(assignment, [str(handed_in)], []).items[:6]
     graded: list[str] = []
     kill = killer_of(cluster.workers[0])
 

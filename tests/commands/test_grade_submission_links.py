@@ -11,7 +11,8 @@ import pytest
 from goldsmith.course.layout import Assignment, find_course
 from goldsmith.errors.base import GoldsmithError
 from goldsmith.errors.check import SubmissionIsLink, SubmissionIsPrivate, SubmissionLeaves
-from goldsmith.grade.submissions import SubmissionRef, collect, opened
+from goldsmith.grade.collection import Reading, collect
+from goldsmith.grade.submissions import SubmissionRef, opened
 from support.check_course import checked_course, hand_in
 from support.course import CourseOnDisk
 
@@ -43,8 +44,8 @@ def refusal(assignment: Assignment, item: SubmissionRef) -> type[GoldsmithError]
         return type(error)
 
 
-def refusals(assignment: Assignment, *arguments: Path) -> dict[str, type[GoldsmithError] | None]:
-    items = collect(assignment, [str(item) for item in arguments], [])
+def refusals(assignment: Assignment, *arguments: Path, reading: Reading = "") -> dict[str, type[GoldsmithError] | None]:
+    items = collect(assignment, [str(item) for item in arguments], [], reading=reading).items
     return {item.name: refusal(assignment, item) for item in items}
 
 
@@ -67,7 +68,7 @@ def test_no_link_is_followed_below_the_folder_that_several_arguments_share(
     (class_folder / "oscar").symlink_to(".")
     paths = [class_folder / name for name in ("ada", "mallory", "mallory/again", "oscar")]
     others = dict.fromkeys(["mallory", "again", "oscar"], SubmissionIsLink)
-    assert refusals(assignment, *paths) == {"ada": None, **others}
+    assert refusals(assignment, *paths, reading="one") == {"ada": None, **others}
 
 
 def test_namesakes_in_two_classes_are_opened_as_carefully(assignment: Assignment, class_folder: Path) -> None:
@@ -114,7 +115,7 @@ def test_a_folder_inside_that_is_a_link_leads_nowhere(assignment: Assignment, cl
 def test_a_link_that_stays_inside_is_the_file_itself(assignment: Assignment, class_folder: Path) -> None:
     (class_folder / "ada/ops.py").rename(class_folder / "ada/real.py")
     (class_folder / "ada/ops.py").symlink_to("real.py")
-    (item,) = collect(assignment, [str(class_folder / "ada")], [])
+    (item,) = collect(assignment, [str(class_folder / "ada")], [], reading="one").items
     with opened(assignment, item) as submission:
         found = {str(placed.target): placed.source.read_text() for placed in submission.placed}
         (class_folder / "ada/real.py").write_text("changed afterwards")
@@ -143,7 +144,7 @@ def test_a_branch_is_graded_as_what_is_in_it_whatever_it_is_called(
     names = {"a path of the solution": "private/solutions/hw1", "a path of a neighbour": "class/ada"}
     name = names.get(kind) or commit(course, "# another's")
     course.git("update-ref", f"refs/heads/{name}", commit(course, "# mine"))
-    (item,) = collect(assignment, [], [name])
+    (item,) = collect(assignment, [], [name]).items
     assert item.name == name
     with opened(assignment, item) as submission:
         assert [placed.source.read_text() for placed in submission.placed] == ["# mine"]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from goldsmith.course.layout import find_course
-from goldsmith.grade.submissions import collect
+from goldsmith.grade.collection import collect
 from support.check_course import checked_course, hand_in
 from support.course import CourseOnDisk, Run
 
@@ -26,7 +26,7 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:
 
 
 def names(course: CourseOnDisk, *arguments: Path) -> list[str]:
-    found = collect(find_course(course.root).assignment("hw1"), [str(item) for item in arguments], [])
+    found = collect(find_course(course.root).assignment("hw1"), [str(item) for item in arguments], []).items
     return [item.name for item in found]
 
 
@@ -59,7 +59,7 @@ def test_of_the_same_name_each_goes_by_as_much_of_its_path_as_tells(course: Cour
     put(course, *places)
     assert names(course, *places) == ["x/ada", "a/y/ada", "b/y/ada", "bob"]
     twice = [f"{places[0]}/", str(places[0])]
-    assert [item.name for item in collect(find_course(course.root).assignment("hw1"), twice, [])] == ["ada"]
+    assert [item.name for item in collect(find_course(course.root).assignment("hw1"), twice, []).items] == ["ada"]
 
 
 def test_what_systems_and_earlier_runs_leave_is_no_submission(course: CourseOnDisk, tmp_path: Path) -> None:
@@ -159,3 +159,19 @@ def test_which_of_two_files_was_used_is_told_to_student_and_staff(course: Course
     assert bob["choices"] == ["ops (1).py was used for ops.py"]
     assert "Note: `ops_solution.py` was not used: `ops.py` was submitted, too." in (out / "feedback/ada.md").read_text()
     assert "ada: ops_solution.py was not used" in grade(course, tmp_path / "class", "--output", str(out)).out
+
+
+def test_an_import_that_fails_half_way_is_told_to_student_and_staff(course: CourseOnDisk, tmp_path: Path) -> None:
+    put(course, tmp_path / "class/ada", tmp_path / "class/bob")
+    lines = (tmp_path / "class/ada/ops.py").read_text().splitlines()
+    added = ["class Own(ValueError): pass", "raise Own('::error::')"]
+    (tmp_path / "class/ada/ops.py").write_text("\n".join([*lines, *added]))
+    out = tmp_path / "grades"
+    run = grade(course, tmp_path / "class", "--output", str(out), "--json")
+    ada, bob = run.json["submissions"]
+    said = f"ops.py raised ValueError in line {len(lines) + 2} while it was imported"
+    assert [note.startswith(said) for note in ada["unfinished"]] == [True]
+    assert bob["unfinished"] == []
+    assert "`ops.py` raised `ValueError` in line" in (out / "feedback/ada.md").read_text()
+    assert "ada: `ops.py` raised `ValueError` in line" in (out / "overview.md").read_text()
+    assert said in course.run("check", "hw1", str(tmp_path / "class/ada")).out

@@ -9,10 +9,10 @@ import pytest
 
 from goldsmith.course.layout import find_course
 from goldsmith.generate.options import Options
+from goldsmith.grade.collection import collect
 from goldsmith.grade.engines import Local
 from goldsmith.grade.grade_class import GradingOptions, grade_all
 from goldsmith.grade.grader import Grader, rubric_for
-from goldsmith.grade.submissions import collect
 from goldsmith.process.fork_client import ForkServer
 from support.check_course import judge, outcomes
 from support.course import RECIPE_FILE, CourseOnDisk, numpy_course
@@ -124,6 +124,6 @@ def test_compiled_code_agrees_in_the_sandbox(
     assignment = find_course(course.root).assignment("hw1")
     rubric = rubric_for(assignment, allow_stale=False)
     grader = Grader(assignment, rubric, Options(seed=42, threads=1, timeout=60), 30.0, 6.0, keep=False)
-    items = collect(assignment, [str(handed_in / way) for way in ways], [])
+    items = collect(assignment, [str(handed_in / way) for way in ways], []).items
     made = grade_all(GradingOptions(grader, items, tmp_path / "graded", Local(1)))
     assert {grade.name: grade.outcome for grade in made.grades} == dict.fromkeys(ways, "agrees")

@@ -34,11 +34,12 @@ from goldsmith.course.example import example_folder
 from goldsmith.course.layout import find_course
 from goldsmith.generate.options import Options
 from goldsmith.gold.load import load_gold
+from goldsmith.grade.collection import collect
 from goldsmith.grade.engines import Local
 from goldsmith.grade.grade_class import GradingOptions, grade_all
 from goldsmith.grade.grader import Grader, rubric_for
 from goldsmith.grade.grades import Grade
-from goldsmith.grade.submissions import SubmissionRef, collect
+from goldsmith.grade.submissions import SubmissionRef
 from goldsmith.sandbox.capabilities import probe
 from goldsmith.sandbox.cgroups import controllers
 from goldsmith.workspace import temporary
@@ -215,7 +216,7 @@ class Scene:
         made = maker.make(folder, files, self.target)
         if isinstance(made, str) or made.name.startswith("parcel"):
             return SubmissionRef(name, str(made), revision=isinstance(made, str))
-        (item,) = collect(find_course(self.course.root).assignment("hw1"), [str(made)], [])
+        (item,) = collect(find_course(self.course.root).assignment("hw1"), [str(made)], []).items
         return item
 
     def honest(self, kind: str, number: int = 0) -> SubmissionRef:

@@ -17,6 +17,10 @@ MAX_BYTES = 256 * 2**20
 """Bytes of all files: enough for code and a trained model of a course's size."""
 MAX_FILES = 5000
 """Files, and as many folders: far more than anybody writes, and few enough to copy at once."""
+MAX_ARCHIVE_ENTRIES = 2 * MAX_FILES
+"""Entries that an archive lists, those of the same folder each time."""
+UNPACKING_TIMEOUT_S = 60.0
+"""Seconds of this process's own CPU time that unpacking an archive may take: `MAX_BYTES` of bzip2 take about ten."""
 MAX_FOLDER_LEVELS = 32
 """Levels of nested folders."""
 MAX_PATH_BYTES, MAX_PATH_PART_BYTES = 1000, 255

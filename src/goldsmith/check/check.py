@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import builtins
 import contextlib
 import math
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -29,6 +30,7 @@ from goldsmith.check.notebook_places import cell_files, shown_place
 from goldsmith.check.part_verdicts import RIGHT, judge_parts
 from goldsmith.check.provided_restored import Provided
 from goldsmith.check.recipe_failures import excuse
+from goldsmith.check.replay_results import CaseRuns
 from goldsmith.check.request import Opened, Request
 from goldsmith.check.shown_parts import Shown
 from goldsmith.check.submissions import Submission
@@ -132,6 +134,7 @@ def _check(assignment: Subject, submission: Submission, request: Request, opened
             confined = request.confined is not None
             failed = [*verdicts.values(), *(strategy.verdicts[name] for name in verdicts if staffs)]
             unseen = not_given(assignment, workspace.workspace, failed, confined=confined)
+            unfinished = tuple(dict.fromkeys(_unfinished(strategy.replays.values())))
     found = list(verdicts.values())
     parts = tuple(judge_parts(found, shown, lambda name: is_hollow(opened.golds[name])))
     outcome = gravest(item.outcome for item in found)
@@ -163,6 +166,7 @@ def _check(assignment: Subject, submission: Submission, request: Request, opened
         layout=next(iter(layouts.values()), ""),
         stand_ins=stubs_used,
         choices=submission.choices,
+        unfinished=unfinished,
         notes=(*submission.notes, *left_out, *provided.notes),
         forbidden=find_forbidden(assignment, submission, sightings),
         not_given=(*unseen, *staffs),
@@ -201,6 +205,18 @@ def _placed(assignment: Subject, submission: Submission) -> Sequence[Placement]:
     if submission.is_tree and isinstance(assignment, Assignment):
         return notebook_modules(assignment)
     return submission.placed
+
+
+def _unfinished(replays: Iterable[CaseRuns]) -> Iterator[str]:
+    """Yield what is to be said of files that were used although their import did not come to its end. What an error is
+    called is looked up among Python's own names, and is otherwise not told."""
+    used = (runs.first for runs in replays if runs.first.failure is None)
+    for failure in (failure for attempt in used for failure in attempt.unfinished):
+        error = getattr(builtins, failure.message, None)
+        kind = error.__name__ if isinstance(error, type) and issubclass(error, BaseException) else "an error"
+        for frame in failure.frames[:1]:
+            where = f"{frame.file} raised {kind} in line {frame.line} while it was imported"
+            yield f"{where}: what it had defined by then was used, and nothing that comes after"
 
 
 def _missing(submission: Submission, manifest: Manifest) -> tuple[str, ...]:

@@ -23,6 +23,7 @@ def with_modules(
     A notebook called like one of the `wanted` files stands for it. If there is one other, whatever it is called, it
     stands for every wanted file that was not submitted, or not changed, and of which it defines something. A
     notebook next to such files that defines nothing of them is one that a course hands out to run them: it is left.
+    A notebook counts only where such a file would lie, or at the top: further down it may be somebody else's.
     """
     notebooks = [item for item in placed if item.target.suffix != ".py" and is_notebook_file(item.source)]
     files = {item.target.as_posix(): item for item in placed if item not in notebooks}
@@ -30,11 +31,12 @@ def with_modules(
         if file in files and is_notebook_file(files[file].source):  # a script that jupytext wrote
             files[file] = _module(assignment, files[file], file)
     brought = {file for file, item in files.items() if file in wanted and not is_as_given(assignment, item, file)}
-    others, notes, left_out = [], list[str](), list[str]()
+    places = {Path(), *(Path(file).parent for file in wanted)}
+    others, elsewhere, notes, left_out = list[Placement](), list[Placement](), list[str](), list[str]()
     for item in sorted(notebooks, key=lambda item: _rank(assignment, item, wanted)):
         module = _module_named(item, wanted)
         if not module:
-            others.append(item)
+            (others if item.target.parent in places else elsewhere).append(item)
         elif module in brought or (module in files and not _adds_to(assignment, item, module)):
             left_out.append(f"{item.target} was not used: {_name_of(files[module])} was submitted, too")
         else:
@@ -42,6 +44,7 @@ def with_modules(
             brought.add(module)
     is_alone = not any(file in files for file in wanted)
     left = {file: names for file in wanted if file not in brought and (names := parts_to_write(assignment, file))}
+    best = next(iter(left), next(iter(wanted), "solution.py"))
     if len(others) == 1 and left:
         defined = _new_in(assignment, others[0], is_alone=is_alone)
         fitting = [file for file, names in left.items() if names.intersection(defined)]
@@ -49,13 +52,14 @@ def with_modules(
             files[file] = _module(assignment, others[0], file)
             brought.add(file)
     elif others and is_alone:
-        best = next(iter(left), next(iter(wanted), "solution.py"))
         problem = f"it has {len(others)} notebooks, and none is called {Path(best).with_suffix(SUFFIX)}"
         raise NothingToCheck(name, problem, wanted)
+    elif elsewhere and is_alone:
+        raise NothingToCheck(name, f"its notebook {elsewhere[0].target} is not where {best} would be", wanted)
     modules = [item for item in files.values() if item.target.suffix == ".py" and item.target.as_posix() in wanted]
     notes += _notes(modules)
     used = {item.source for item in files.values()}
-    unused = [item for item in others if item.source not in used]
+    unused = [item for item in (*others, *elsewhere) if item.source not in used]
     for item in unused:
         file = next((file for file in wanted if file in files and _adds_to(assignment, item, file)), "")
         left_out += [f"{item.target} was not used: {_name_of(files[file])} was submitted, too"] if file else []

@@ -186,15 +186,10 @@ def _truncate(attempt: Attempt, workspace: Workspace) -> Attempt:
     why = _why_unbearable(attempt)
     if why:
         return Attempt(failure=_unreadable(why))
-    failure = attempt.failure
-    if failure is not None:
-        frames = tuple(_short_frame(frame) for frame in failure.frames[-bounds.MAX_FRAMES :])
-        message, package = failure.message[: bounds.MAX_TEXT_CHARS], failure.package[: bounds.MAX_LINE_CHARS]
-        failure = msgspec.structs.replace(failure, message=message, frames=frames, package=package)
-        failure = with_submission_paths(failure, workspace)
     return msgspec.structs.replace(
         attempt,
-        failure=failure,
+        failure=None if attempt.failure is None else _short_failure(attempt.failure, workspace),
+        unfinished=tuple(_short_failure(item, workspace) for item in attempt.unfinished[: bounds.MAX_NOTES]),
         notes=_lines(attempt.notes),
         overwrote=tuple(name[: bounds.MAX_LINE_CHARS] for name in attempt.overwrote[: bounds.MAX_VALUES]),
         rounded_to=_lines(attempt.rounded_to),
@@ -204,6 +199,13 @@ def _truncate(attempt: Attempt, workspace: Workspace) -> Attempt:
 
 def _lines(texts: Sequence[str]) -> tuple[str, ...]:
     return tuple(text[: bounds.MAX_LINE_CHARS] for text in texts[: bounds.MAX_NOTES])
+
+
+def _short_failure(failure: Failure, workspace: Workspace) -> Failure:
+    frames = tuple(_short_frame(frame) for frame in failure.frames[-bounds.MAX_FRAMES :])
+    message, package = failure.message[: bounds.MAX_TEXT_CHARS], failure.package[: bounds.MAX_LINE_CHARS]
+    failure = msgspec.structs.replace(failure, message=message, frames=frames, package=package)
+    return with_submission_paths(failure, workspace)
 
 
 def _short_frame(frame: Frame) -> Frame:

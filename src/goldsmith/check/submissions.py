@@ -134,7 +134,7 @@ def _from_path(assignment: Assignment, path: Path, name: str, called: str = "") 
     if not path.is_dir():
         raise NothingToCheck(name, "it is neither a file nor a folder", wanted_files(assignment))
     wanted = wanted_files(assignment)
-    home, choices = _home(assignment, path)
+    home, choices = find_home(assignment, path)
     if not _stays(home, path):
         raise SubmissionLeaves(name, home.relative_to(path))
     folder = home.resolve()
@@ -186,7 +186,7 @@ def _stays(file: Path, folder: Path) -> bool:
         return False  # a circular link
 
 
-def _home(assignment: Assignment, folder: Path) -> tuple[Path, list[str]]:
+def find_home(assignment: Assignment, folder: Path) -> tuple[Path, list[str]]:
     """Find the assignment's files in a folder: at its top, at their place in a course, or one level down. Where they
     are in several of these, the first counts in which something is written; say which others there are."""
     wanted = wanted_files(assignment)
@@ -195,7 +195,7 @@ def _home(assignment: Assignment, folder: Path) -> tuple[Path, list[str]]:
     inside = [item for item in folder.iterdir() if item.name not in LITTER and not item.name.startswith(".")]
     if len(inside) == 1 and inside[0].is_dir():
         candidates += [inside[0], inside[0] / course.relative(assignment.starter)]
-    found = {candidate: files for candidate in candidates if (files := _files_at(candidate, wanted))}
+    found = {candidate: files for candidate in candidates if (files := files_at(candidate, wanted))}
     if not found:
         return next((place for place in candidates if any(place.glob(f"*{NOTEBOOK}"))), folder), []
     home = next(iter(found))
@@ -211,7 +211,7 @@ def _home(assignment: Assignment, folder: Path) -> tuple[Path, list[str]]:
     return home, told
 
 
-def _files_at(folder: Path, wanted: Sequence[str]) -> list[str]:
+def files_at(folder: Path, wanted: Sequence[str]) -> list[str]:
     """List the wanted files that a folder has, if only by another name."""
     plain = [name for name in wanted if (folder / name).is_file()]
     if plain or not folder.is_dir():

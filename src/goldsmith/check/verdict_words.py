@@ -311,7 +311,7 @@ def notes_of(verdict: Verdict) -> list[str]:
     for case in verdict.cases:
         for note in case.notes:
             found.setdefault(note, []).append(case.name)
-    notes = [*verdict.choices, *verdict.notes]
+    notes = [*verdict.choices, *verdict.unfinished, *verdict.notes]
     for note, names in found.items():
         some = f" ({', '.join(names[:3])}{', …' if len(names) > 3 else ''})" if len(names) < len(verdict.cases) else ""
         notes.append(note + some)

@@ -246,6 +246,8 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """Packages that it imports and that inert modules took the place of."""
     choices: tuple[str, ...] = ()
     """Which of several submitted files was used for one place, and which was not."""
+    unfinished: tuple[str, ...] = ()
+    """Files that raised an error while they were imported; what they had defined by then was used."""
     notes: tuple[str, ...] = ()
     """Harmless differences."""
     forbidden: tuple[ForbiddenUse, ...] = ()

@@ -29,6 +29,7 @@ from goldsmith.foundation.platforms import require, require_sandbox
 if TYPE_CHECKING:
     from goldsmith.course.layout import Assignment
     from goldsmith.grade.canvas import CanvasPlan
+    from goldsmith.grade.collection import Reading
     from goldsmith.grade.engines import Engine, Tls
     from goldsmith.grade.grades import Grade
     from goldsmith.grade.result_files import Pages
@@ -45,6 +46,8 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     "submissions", "SUBMISSION…", "Folders, .zip, .tar or .py files, git revisions, or folders of these.", nargs=-1
 )
 @option("--refs", metavar="PATTERN", multiple=True, help="Every branch and tag that matches.")
+@flag("--one", help="Each folder that you name is one submission.")
+@flag("--class", "is_class", help="Each folder that you name is a class: every entry of it is a submission.")
 @option("--output", "-o", metavar="DIR", type=PATH, help="Where to write; default private/grades/A.")
 @flag("--fresh", help="New inputs and weights from a secret seed, so that leaked gold is worthless.")
 @option("--engine", metavar="local|dask", default="local", help="Where submissions run.")
@@ -81,6 +84,8 @@ def grade(
     assignment: str | None,
     submissions: tuple[str, ...],
     refs: tuple[str, ...],
+    one: bool,
+    is_class: bool,
     output: Path | None,
     fresh: bool,
     engine: str,
@@ -133,10 +138,11 @@ def grade(
         from goldsmith.course.config import bad_setting
         from goldsmith.doctor import processors
         from goldsmith.generate.options import options_from
+        from goldsmith.grade.collection import collect
         from goldsmith.grade.grade_class import GradingOptions, grade_all
         from goldsmith.grade.grader import Grader, rubric_for
         from goldsmith.grade.secret_gold import fresh_assignment
-        from goldsmith.grade.submissions import collect, hidden_paths
+        from goldsmith.grade.submissions import hidden_paths
         from goldsmith.render import grades as render
         from goldsmith.render.console import open_console
         from goldsmith.render.refuse_disagreeing import refuse_disagreeing
@@ -149,7 +155,8 @@ def grade(
                 raise bad_setting(chosen.course.root, ["packages"], f"{name} is not installed here")
         tls = _tls(engine, scheduler, tls_ca_file, tls_cert, tls_key)
         count = jobs or processors()
-        items = collect(chosen, submissions, refs)
+        collected = collect(chosen, submissions, refs, reading=_reading(one, is_class))
+        items = collected.items
         folder = output or chosen.course.grades_folder / chosen.name
         if form == "autolab" and (json or len(items) != 1):
             raise click.UsageError(
@@ -183,7 +190,18 @@ def grade(
                 progress.finished(made)
 
             by, pages = _engine(engine, scheduler, count, tls, stderr.print), _pages() if html else None
-            wanted = GradingOptions(grader, items, folder, by, on_grade, verbose=verbose, pages=pages, canvas=canvas)
+            wanted = GradingOptions(
+                grader,
+                items,
+                folder,
+                by,
+                on_grade,
+                verbose=verbose,
+                pages=pages,
+                canvas=canvas,
+                left_out=collected.left_out,
+                as_one=collected.as_one,
+            )
             result = grade_all(wanted)
         if form == "autolab":
             say(_for_autolab(result.grades[0], items[0].name, chosen, folder))
@@ -195,6 +213,12 @@ def grade(
     could_not = any(item.outcome == "could-not-run" for item in result.grades)
     failed = any(item.outcome == "error" for item in result.grades)
     raise Exit(COULD_NOT_RUN if failed else 1 if could_not else 0)
+
+
+def _reading(one: bool, is_class: bool) -> Reading:
+    if one and is_class:
+        raise click.UsageError("--one and --class say the opposite of each other: give one of them")
+    return "one" if one else "class" if is_class else ""
 
 
 def _canvas_plan(

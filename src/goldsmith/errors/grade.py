@@ -15,6 +15,15 @@ class NothingHandedIn(UsageError):
     where: str
 
 
+class OneOrClass(UsageError):
+    template = (
+        "{folder} may be one submission, or a class in which {entry} is one: say --one if each folder that you name is "
+        "a submission, --class if each of its entries is."
+    )
+    folder: str
+    entry: str
+
+
 class BadArchive(GoldsmithError):
     template = "the archive {name} is not opened: {problem}; have it submitted again as a plain folder or .zip."
     name: str

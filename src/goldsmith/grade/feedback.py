@@ -91,7 +91,7 @@ def _table(grade: Grade) -> list[str]:
 
 
 def _remarks(grade: Grade) -> list[str]:
-    found = [f"Note: {escaped(item)}." for item in grade.choices]
+    found = [f"Note: {escaped(item)}." for item in (*grade.choices, *grade.unfinished)]
     if any(item.withheld for item in grade.items):
         found.append("What is withheld is right by itself, and counts as soon as what it needs is right, too.")
     if grade.review:

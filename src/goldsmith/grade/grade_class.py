@@ -15,6 +15,7 @@ from goldsmith.errors.base import GoldsmithError
 from goldsmith.foundation.signals import uninterrupted
 from goldsmith.gold.manifest import read_manifest
 from goldsmith.grade.canvas import CanvasMerge, CanvasPlan
+from goldsmith.grade.collection import LeftOut, notes_of
 from goldsmith.grade.engines import Engine, Local
 from goldsmith.grade.error_steps import in_steps
 from goldsmith.grade.feedback import feedback_markdown
@@ -32,7 +33,8 @@ from goldsmith.workspace.selection import needed_files
 @dataclass(frozen=True)
 class Class:
     """Everybody's grades, in the order of submission. `earlier` is the folder to which this run moved files that were
-    in its way; `left` names files that a person has changed and for which this run had nothing new."""
+    in its way; `left` names files that a person has changed and for which this run had nothing new; `left_out` are
+    entries of class folders that are in no submission."""
 
     grades: tuple[Grade, ...]
     overview: Overview
@@ -41,12 +43,14 @@ class Class:
     earlier: Path | None = None
     left: tuple[str, ...] = ()
     canvas: CanvasMerge | None = None
+    left_out: tuple[LeftOut, ...] = ()
 
 
 @dataclass(frozen=True)
 class GradingOptions:
     """Which submissions to grade, how, by which engine, and where to write; with `verbose`, feedback holds every
-    detail, with `pages` there are pages to look at, and with `canvas` a gradebook that Canvas imports."""
+    detail, with `pages` there are pages to look at, and with `canvas` a gradebook that Canvas imports. What was
+    `left_out`, and which folders were read `as_one` submission, is told with the results."""
 
     grader: Grader
     items: Sequence[SubmissionRef]
@@ -56,6 +60,8 @@ class GradingOptions:
     verbose: bool = False
     pages: Pages | None = None
     canvas: CanvasPlan | None = None
+    left_out: Sequence[LeftOut] = ()
+    as_one: Sequence[str] = ()
 
 
 def grade_all(wanted: GradingOptions) -> Class:
@@ -76,13 +82,15 @@ def grade_all(wanted: GradingOptions) -> Class:
             wanted.on_grade(found[item], result.kept)
     similar = similarities([alike[item] for item in wanted.items])
     grades = tuple(with_similarity(found[item], alone) for item, alone in zip(wanted.items, similar, strict=True))
-    overview = overview_of(grader.assignment.name, grades)
+    overview = overview_of(grader.assignment.name, grades, notes_of(wanted.left_out, wanted.as_one))
     with uninterrupted():
         names = [stems[item] for item in wanted.items]
         page = wanted.pages.of_class(grades, names, overview) if wanted.pages else ""
         book, merged = wanted.canvas.merge(grades) if wanted.canvas else (b"", None)
         files = write_class(folder, grades, grader.rubric, overview, page, book)
-    return Class(grades, overview, kept, tuple(files), folder.earlier, tuple(folder.left), merged)
+    return Class(
+        grades, overview, kept, tuple(files), folder.earlier, tuple(folder.left), merged, tuple(wanted.left_out)
+    )
 
 
 def _private(assignment: Assignment) -> Redaction:

@@ -102,6 +102,8 @@ class Grade(msgspec.Struct, frozen=True, kw_only=True):
     """Provided code that was changed and that no case runs, where all cases are right."""
     choices: tuple[str, ...] = ()
     """Which of several submitted files was used for one place, and which was not."""
+    unfinished: tuple[str, ...] = ()
+    """Files that raised an error while they were imported; what they had defined by then was used."""
     notes: tuple[str, ...] = ()
     """Harmless differences."""
     stand_ins: tuple[str, ...] = ()
@@ -196,6 +198,7 @@ def grade(
         provided=shown.provided,
         untried=shown.untried,
         choices=tuple(one_line(item) for item in shown.choices),
+        unfinished=tuple(one_line(item) for item in shown.unfinished),
         notes=tuple(one_line(note) for note in (*words.notes_of(shown), *notes)),
         stand_ins=tuple(one_line(item) for item in stand_ins),
         packages=_missing_packages(shown),

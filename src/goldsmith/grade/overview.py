@@ -83,8 +83,8 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     """What is worth knowing about the class."""
 
 
-def overview_of(assignment: str, grades: Sequence[Grade]) -> Overview:
-    """Count outcomes and scores. The order of `grades` only affects the order of names."""
+def overview_of(assignment: str, grades: Sequence[Grade], notes: Iterable[str] = ()) -> Overview:
+    """Count outcomes and scores; `notes` come before its own. The order of `grades` only affects the order of names."""
     scores = [grade.score for grade in grades]
     cases = _tallies(CASE, ((case.name, case.outcome) for grade in grades for case in grade.cases))
     parts = _tallies(PART, ((part.name, part.outcome) for grade in grades for part in grade.parts))
@@ -100,7 +100,7 @@ def overview_of(assignment: str, grades: Sequence[Grade]) -> Overview:
         parts=parts,
         clusters=tuple(_clusters(grades)),
         review=tuple(grade.name for grade in grades if grade.review),
-        notes=tuple(_notes(grades)),
+        notes=(*notes, *_notes(grades)),
     )
 
 
@@ -116,9 +116,9 @@ def _tallies(kind: Kind, outcomes: Iterable[tuple[str, str]]) -> tuple[Tally, ..
 
 
 def _notes(grades: Sequence[Grade]) -> Iterator[str]:
-    """Yield notes for staff: files that were not submitted; which of several files was used; changed code; forbidden
-    uses; files and packages that submissions lacked; items that nobody was judged on, for which the rubric is probably
-    to blame."""
+    """Yield notes for staff: files that were not submitted; which of several files was used; files whose import failed
+    half-way; changed code; forbidden uses; files and packages that submissions lacked; items that nobody was judged on,
+    for which the rubric is probably to blame."""
     by_file: dict[str, list[str]] = {}
     for grade in grades:
         for file in grade.missing:
@@ -128,6 +128,8 @@ def _notes(grades: Sequence[Grade]) -> Iterator[str]:
     for grade in grades:
         if grade.choices:
             yield f"{grade.name}: {'; '.join(grade.choices)}"
+        if grade.unfinished:
+            yield f"{grade.name}: {'; '.join(grade.unfinished)}"
         if grade.untried:
             yield f"{grade.name} changed provided code that no case runs: {', '.join(grade.untried)}"
         if grade.forbidden:

@@ -102,6 +102,7 @@ def redact(verdict: Verdict, veil: Redaction) -> Verdict:
     """Return the verdict as its author may see it: without gold's values and private lines, all text cleaned."""
     plain = _shown(msgspec.to_builtins(verdict), tuple(veil.paths), tuple(veil.lines))
     plain["choices"] = plain["choices"][:_MAX_NOTES]
+    plain["unfinished"] = plain["unfinished"][:_MAX_NOTES]
     plain["notes"] = plain["notes"][:_MAX_NOTES]
     for case in plain["cases"]:
         if case["kind"] == OWN_WEIGHTS:

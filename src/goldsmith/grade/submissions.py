@@ -1,4 +1,4 @@
-"""Collect the submissions that a command line names, open each as plain files, and compute its digest.
+"""Open each submission as plain files, and compute its digest.
 
 Links in submissions are never followed. Paths that staff wrote themselves are resolved once: a single argument, or the
 folder that contains all submissions.
@@ -7,19 +7,17 @@ folder that contains all submissions.
 from __future__ import annotations
 
 import contextlib
-import fnmatch
 import hashlib
 import os
 import shutil
 import stat
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
 
 from goldsmith.check.bounds import MAX_BYTES
-from goldsmith.check.canvas_names import student_id, submitted_name
+from goldsmith.check.canvas_names import submitted_name
 from goldsmith.check.submissions import (
     Submission,
     open_revision,
@@ -28,24 +26,14 @@ from goldsmith.check.submissions import (
     private_place,
     wanted_files,
 )
-from goldsmith.course.git import git
-from goldsmith.course.ignored_names import GRADES, GRADES_MARK, LITTER
 from goldsmith.course.layout import Assignment, Course
-from goldsmith.course.solutions import Placement, module_of
-from goldsmith.errors.base import GoldsmithError
-from goldsmith.errors.check import (
-    NoSuchSubmission,
-    NothingToCheck,
-    SubmissionIsLink,
-    SubmissionIsPrivate,
-    SubmissionLeaves,
-)
+from goldsmith.course.solutions import Placement
+from goldsmith.errors.check import NothingToCheck, SubmissionIsLink, SubmissionIsPrivate, SubmissionLeaves
 from goldsmith.errors.course import Unreadable
 from goldsmith.errors.gold import CannotWrite
-from goldsmith.errors.grade import BadArchive, NothingHandedIn
+from goldsmith.errors.grade import BadArchive
 from goldsmith.foundation.beneath import open_beneath, open_folder
 from goldsmith.grade.archives import is_archive, unpack
-from goldsmith.notebooks.convert import SUFFIX as NOTEBOOK
 from goldsmith.workspace.temporary import private_folder
 
 
@@ -62,47 +50,6 @@ class SubmissionRef:
     place: str = ""
     course: str = ""
     together: tuple[str, ...] = ()
-
-
-def collect(assignment: Assignment, arguments: Sequence[str], refs: Sequence[str]) -> list[SubmissionRef]:
-    """List every submission that the arguments name, in order: folders, files, archives, revisions, or a folder of
-    such."""
-    found: list[SubmissionRef] = []
-    course = str(assignment.course.root)
-    place = _place_of_all([argument for argument in arguments if os.path.lexists(argument)])
-    alone = len(arguments) == 1
-    for argument in arguments:
-        path = Path(argument)
-        by_link = not alone and _goes_by_link(path, place)
-        if path.is_dir() and not by_link and not _is_one(assignment, path, alone=alone):
-            inside = _handed_in_at(path)
-            if not inside:
-                raise NothingHandedIn(argument)
-            found += _refs_in(path, inside, course)
-        elif os.path.lexists(path):
-            name = _stem(Path(os.path.realpath(path) if alone else os.path.abspath(path)))
-            found.append(SubmissionRef(name, str(path), place=str(path) if alone else place, course=course))
-        elif _is_revision(assignment, argument):
-            found.append(SubmissionRef(argument, argument, revision=True, course=course))
-        else:
-            raise NoSuchSubmission(argument)
-    for pattern in refs:
-        matching = [name for name in _branches(assignment) if fnmatch.fnmatchcase(_short(name), pattern)]
-        if not matching:
-            raise NothingHandedIn(f"--refs {pattern}")
-        found += [SubmissionRef(_short(name), name, revision=True, course=course) for name in matching]
-    if not found:
-        raise NothingHandedIn("the command line")
-    return _disambiguate(list(dict.fromkeys(found)))
-
-
-def _place_of_all(arguments: Sequence[str]) -> str:
-    """Return the folder that several paths lie in; empty where that is only the file system's root."""
-    absolute = [os.path.abspath(argument) for argument in arguments]
-    if len(absolute) < 2:
-        return ""
-    common = os.path.commonpath(absolute)
-    return "" if common == os.path.dirname(common) else common
 
 
 def hidden_paths(assignment: Assignment, items: Sequence[SubmissionRef]) -> tuple[Path, ...]:
@@ -123,7 +70,7 @@ def opened(assignment: Assignment, item: SubmissionRef) -> Iterator[Submission]:
             return
         path = Path(os.path.abspath(item.what))
         place = Path(os.path.abspath(item.place)) if item.place else path.parent
-        if _goes_by_link(path, item.place):
+        if goes_by_link(path, item.place):
             raise SubmissionIsLink(item.name)
         private = private_place(course, path)
         if private is not None:
@@ -154,24 +101,13 @@ def opened(assignment: Assignment, item: SubmissionRef) -> Iterator[Submission]:
         yield replace(submission, placed=placed)
 
 
-def _refs_in(folder: Path, inside: Sequence[Path], course: str) -> Iterator[SubmissionRef]:
-    """Yield the submissions in a folder. Files of code that Canvas named after one student are one submission."""
-    by_student: dict[str, list[Path]] = {}
-    for item in inside:
-        is_code = item.suffix in (".py", NOTEBOOK) and not item.is_dir()
-        by_student.setdefault((student_id(item.name) if is_code else "") or str(item), []).append(item)
-    for items in by_student.values():
-        together = tuple(map(str, items)) if len(items) > 1 else ()
-        yield SubmissionRef(_stem(items[0]), str(items[0]), place=str(folder), course=course, together=together)
-
-
 def _copy_together(assignment: Assignment, item: SubmissionRef, course: Course, place: Path, folder: Path) -> None:
     """Copy a student's files into one folder, each under the name that it was submitted under."""
     size = 0
     wanted = wanted_files(assignment)
     paths = [Path(os.path.abspath(path)) for path in item.together]
     for path in sorted(paths, key=lambda path: submitted_name(path.name, wanted, again=True) not in wanted):
-        if _goes_by_link(path, item.place):
+        if goes_by_link(path, item.place):
             raise SubmissionIsLink(item.name)
         target = folder / submitted_name(path.name, wanted)
         if target.exists():
@@ -190,7 +126,7 @@ def _copy_together(assignment: Assignment, item: SubmissionRef, course: Course, 
             _copy(source, target)
 
 
-def _goes_by_link(path: Path, place: str) -> bool:
+def goes_by_link(path: Path, place: str) -> bool:
     """Return whether there is a link on the way from `place`, or the folder around it, to a path."""
     whole = Path(os.path.abspath(path))
     around = Path(os.path.abspath(place)) if place else whole.parent
@@ -273,78 +209,3 @@ def _content_digest(item: Placement) -> str:
         return hashlib.sha256(module.source + said.encode("utf-8", "surrogateescape")).hexdigest()
     with item.source.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _is_one(assignment: Assignment, folder: Path, *, alone: bool) -> bool:
-    """Return whether a folder is a submission itself. A single argument that contains one submission and nothing else
-    is a class of one, named after that submission, unless that is only the assignment's name; so is one with a single
-    notebook that is not called like a file of the assignment's."""
-    inside = _handed_in_at(folder)
-    if alone and len(inside) == 1 and inside[0].suffix == NOTEBOOK and inside[0].is_file():
-        return module_of(inside[0]).name in wanted_files(assignment)
-    if alone and len(inside) == 1 and inside[0].is_dir() and inside[0].name != assignment.name:
-        return not _can_be_opened(assignment, inside[0]) and _can_be_opened(assignment, folder)
-    return _can_be_opened(assignment, folder)
-
-
-def _can_be_opened(assignment: Assignment, folder: Path) -> bool:
-    try:
-        with open_submission(assignment, str(folder)):
-            return True
-    except GoldsmithError:
-        return False
-
-
-def _handed_in_at(folder: Path) -> list[Path]:
-    """List what may be a submission in a folder, without what an earlier run has written there."""
-    ours = GRADES if (folder / GRADES_MARK).exists() else ()
-    return [item for item in sorted(folder.iterdir()) if item.name not in ours and _may_be_one(item)]
-
-
-def _may_be_one(path: Path) -> bool:
-    if path.name in LITTER or path.name.startswith("."):
-        return False
-    return path.is_dir() or is_archive(path) or path.suffix in (".py", NOTEBOOK)
-
-
-def _stem(path: Path) -> str:
-    name = path.name
-    for suffix in (".zip", ".gz", ".bz2", ".xz", ".tgz", ".tbz2", ".txz", ".tar", ".py", NOTEBOOK):
-        if path.is_file() and name.lower().endswith(suffix) and len(name) > len(suffix):
-            name = name[: -len(suffix)]
-    return name
-
-
-def _disambiguate(found: list[SubmissionRef]) -> list[SubmissionRef]:
-    """Give submissions of the same name as much of their path, from its end, as makes them unique."""
-    counts = Counter(item.name for item in found)
-    ends_of = {item.what: _ends(Path(item.what)) for item in found if counts[item.name] > 1}
-    shared = Counter(end for ends in ends_of.values() for end in ends)
-
-    def name(what: str) -> str:
-        ends = ends_of[what]
-        return next((end for end in ends if shared[end] == 1), ends[-1])
-
-    return [item if counts[item.name] == 1 else replace(item, name=name(item.what)) for item in found]
-
-
-def _ends(path: Path) -> list[str]:
-    """List longer and longer ends of a path."""
-    parts = [part for part in path.parts if part != path.anchor]
-    return ["/".join(parts[begin:]) for begin in reversed(range(len(parts)))] or [str(path)]
-
-
-def _is_revision(assignment: Assignment, name: str) -> bool:
-    command = ("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
-    return not name.startswith("-") and git(assignment.course, *command) is not None
-
-
-def _branches(assignment: Assignment) -> list[str]:
-    listed = git(assignment.course, "for-each-ref", "--format=%(refname)", "refs/heads", "refs/remotes", "refs/tags")
-    return sorted(line for line in (listed or "").splitlines() if line and not line.endswith("/HEAD"))
-
-
-def _short(reference: str) -> str:
-    """Return a branch or tag as people call it. Git is always given the full name: the short one may be a path, another
-    reference, or look like a commit."""
-    return reference.split("/", 2)[2]

@@ -154,7 +154,7 @@ def _of_zip(path: str, content: bytes, budget: _Budget) -> _Entries:
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         for item in archive.infolist():
             budget.entry()
-            if item.is_dir():
+            if item.filename.endswith("/"):  # `is_dir` raises where there is no name
                 continue
             name = f"{path}/{item.filename}"
             if item.flag_bits & 1:

@@ -325,7 +325,8 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     model; `modules` are the names of their modules, `extra` of the weights that gold does not have, `used` of those
     that its results were seen to depend on, by model; `places` are those that ran and those that did not, by file,
     where that was requested and could be seen; `applied` says whether the condition it ran under has changed anything;
-    `rounded_to` are the floating dtypes that results were rounded to, where they were noted.
+    `rounded_to` are the floating dtypes that results were rounded to, where they were noted; `unfinished` says where
+    modules raised an error while the recipe imported them.
     """
 
     failure: Failure | None = None
@@ -343,6 +344,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     applied: bool = True
     pure: bool = True
     rounded_to: tuple[str, ...] = ()
+    unfinished: tuple[Failure, ...] = ()
     seconds: float = 0.0
 
     def __post_init__(self) -> None:

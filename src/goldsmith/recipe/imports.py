@@ -21,7 +21,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from goldsmith.recipe.missing_parts import MissingPart, imported_from
+from goldsmith.recipe.missing_parts import MissingPart, imported_from, unfinished
 from goldsmith.recipe.seeding import when_imported
 
 
@@ -193,7 +193,7 @@ class Forgiving(importlib.abc.Loader):
         except (Exception, SystemExit) as error:
             if not imported_from(self._recipe):
                 raise
-            cause = error
+            cause = unfinished[module.__name__] = error
         if cause is not None or not hasattr(module, "__getattr__"):
             module.__dict__["__getattr__"] = self._answer(module.__name__, cause)
 

@@ -14,6 +14,10 @@ _IMPORTERS = ("imports.py", "in_place_imports.py")
 _BETWEEN = (*(str(Path(__file__).with_name(name)) for name in _IMPORTERS), importlib.__file__)
 
 
+unfinished: dict[str, BaseException] = {}
+"""The errors of modules that failed while the recipe imported them, by name: what they had defined by then is used."""
+
+
 class MissingPartUsed(Exception):
     """A case used a missing part. `part` is its name; `cause` is the error that kept it from being imported, if any."""
 

@@ -19,6 +19,7 @@ from goldsmith.check.verdict_words import missing_files
 from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, ERROR, PROVIDED_CHANGED
 from goldsmith.foundation.wording import count_of
 from goldsmith.grade.canvas import CanvasMerge
+from goldsmith.grade.collection import LeftOut
 from goldsmith.grade.feedback import OUTCOMES, number
 from goldsmith.grade.grades import UNSANDBOXED, Grade
 from goldsmith.grade.overview import Overview, named, summary_line, tally_rows
@@ -168,6 +169,8 @@ class ClassSummary(msgspec.Struct, frozen=True, kw_only=True):
     """Where files went that stood in the way; null where none did."""
     left: tuple[str, ...]
     """Files that you have changed, and that this run had nothing new to say in."""
+    left_out: tuple[LeftOut, ...]
+    """Entries of class folders that are in no submission."""
     canvas: CanvasMerge | None
     """What became of the gradebook; null without `--format canvas`."""
 
@@ -184,6 +187,7 @@ def summarise_class(result: Class) -> ClassSummary:
         overview=result.overview,
         earlier=str(result.earlier) if result.earlier else None,
         left=tuple(result.left),
+        left_out=result.left_out,
         canvas=result.canvas,
     )
 

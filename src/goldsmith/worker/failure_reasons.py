@@ -15,7 +15,7 @@ from goldsmith.errors.recipe import RecipeMisuse
 from goldsmith.foundation.syntax import syntax_tree
 from goldsmith.instruments.own_files import OwnFiles
 from goldsmith.process.messages import Failure, FailureKind, Frame, Job
-from goldsmith.recipe.missing_parts import MissingPartUsed
+from goldsmith.recipe.missing_parts import MissingPartUsed, unfinished
 from goldsmith.weights.transplant import CannotPlace
 
 _DEVICES = re.compile(
@@ -40,6 +40,19 @@ def cause_of(error: BaseException, job: Job, case: str | None, returned_none: st
     text = message.encode("utf-8", "replace").decode()
     package = _missing_package(error, job) if kind == "package" else ""
     return Failure(kind=kind, message=text[:2000], case=case, frames=frames, package=package)
+
+
+def unfinished_imports(job: Job) -> tuple[Failure, ...]:
+    """Return where each module stopped that raised an error while the recipe imported it, and the kind of error: a
+    class of Python's own, since the name of any other is the submission's word."""
+    return tuple(
+        Failure(kind="import", message=_python_name(error), frames=frames_of(error, job)[:1])
+        for error in unfinished.values()
+    )
+
+
+def _python_name(error: BaseException) -> str:
+    return next(kind.__name__ for kind in type(error).__mro__ if kind.__module__ == "builtins")
 
 
 def _missing_part(error: MissingPartUsed, job: Job, case: str | None) -> Failure:

@@ -43,7 +43,7 @@ from goldsmith.weights.load import LoadedModule
 from goldsmith.weights.models import is_module
 from goldsmith.weights.rules import Adapter, read_adapter
 from goldsmith.worker.adapter_calls import adapt_calls, adapt_recipe
-from goldsmith.worker.failure_reasons import cause_of, in_words
+from goldsmith.worker.failure_reasons import cause_of, in_words, unfinished_imports
 from goldsmith.worker.isolated_calls import run_alone
 from goldsmith.worker.payload_cache import payloads
 from goldsmith.worker.perturbations import CallsBefore, ModelPerturbation, PerturbedInputs
@@ -131,6 +131,7 @@ class ReplaySession(Session):
             applied=case.changes is None or case.changes.applied,
             pure=purity.pure,
             rounded_to=purity.rounded_to,
+            unfinished=unfinished_imports(self.job),
             seconds=time.monotonic() - started,
         )
         return _write(output, ask, attempt, arrays, trace)
