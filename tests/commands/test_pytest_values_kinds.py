@@ -155,6 +155,12 @@ def test_missing_times_are_kept_with_equal_nan_and_are_not_other_missing_values(
         keeping.change(new, old)
 
 
+def test_diff_shows_every_text_that_differs(keeping: KeepingTests) -> None:
+    keeping.record('def test_it(gold):\n    gold.check(np.array([["a", "b"], ["c", "d"]]))\n')
+    keeping.change('"b"], ["c"', '"B"], ["C"')
+    keeping.run("--gold-diff").stdout.fnmatch_lines(["*[[]0, 1]: 'B', gold 'b'", "*[[]1, 0]: 'C', gold 'c'"])
+
+
 def test_a_function_may_return_text_and_tables(keeping: KeepingTests) -> None:
     keeping.record("""
     import pandas as pd

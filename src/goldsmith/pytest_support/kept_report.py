@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from goldsmith.course.lone_recipe import GOLD_SUFFIX
-from goldsmith.errors.gold import GoldUnreadable
+from goldsmith.errors.base import GoldsmithError
 from goldsmith.foundation.atomic_files import write_durably
 from goldsmith.gold.manifest import MANIFEST, read_manifest
 from goldsmith.pytest_support.kept_entry import CHECK, TEST
@@ -144,7 +144,7 @@ def _check_of(path: Path) -> tuple[str, str] | None:
     certain."""
     if path.is_symlink():
         return None
-    with contextlib.suppress(GoldUnreadable):
+    with contextlib.suppress(GoldsmithError):
         if path.name.endswith(SUFFIX) and path.is_file():
             about = open_one_file(path).about
             return about[TEST], about[CHECK]
