@@ -64,11 +64,6 @@ class KeptCheck:
         return self._case.entry.weights[MODEL]
 
     @property
-    def reason(self) -> str:
-        """Return why it was changed, if somebody had to say so."""
-        return str(self._case.entry.config.get(REASON, ""))
-
-    @property
     def tolerances(self) -> dict[str, Tolerance]:
         """Return the tolerances by path in the value."""
         from goldsmith.comparison.against_gold import tolerances_of
@@ -144,11 +139,6 @@ def _refuse_disagreement(gold: Gold, case: GoldCase) -> None:
     for item in case.entry.tensors:
         if item.values is not None and (item.path not in leaves or value_as_json(leaves[item.path]) != item.values):
             raise GoldUnreadable(gold.folder / MANIFEST, f"{item.path} in it is not what {case.entry.file} holds")
-
-
-def kept_test(manifest: Manifest) -> str | None:
-    """Return the test that a manifest's gold was kept by, None for other gold."""
-    return next((str(case.config[TEST]) for case in manifest.cases if TEST in case.config), None)
 
 
 # --- writing
