@@ -41,7 +41,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="The same; stale gold is regenerated whatever changes.",
     )
     group.addoption(
-        "--gold-update", action="store_true", help="Record what gold.check is given where it is missing or differs."
+        "--gold-update",
+        action="store_true",
+        help="Record what gold.check is given where it is missing or differs, and say what changes.",
+    )
+    group.addoption(
+        "--gold-reason",
+        metavar="TEXT",
+        help="Why it changes, kept with it; without one, --gold-update neither drops values nor changes most checks.",
+    )
+    group.addoption(
+        "--gold-prune",
+        action="store_true",
+        help="Delete what gold.check has kept and no test checks any more. All tests must run.",
     )
     group.addoption("--gold-diff", action="store_true", help="Show all differences of all checks, element by element.")
 
@@ -74,10 +86,29 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if session_of(config).update:
-        from goldsmith.pytest_support.kept_report import note_collected
+    session_of(config).collected(items)
 
-        note_collected(session_of(config).folder, items)
+
+def pytest_deselected(items: list[pytest.Item]) -> None:
+    if items:
+        session_of(items[0].config).doubt("tests were deselected")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    report = yield
+    if report.outcome != "passed":
+        session_of(collector.config).doubt(f"{collector.nodeid or 'a folder'} was not collected: {report.outcome}")
+    return report
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Before the summary, which says what was done."""
+    if not session_of(session.config).finish(session, exitstatus) and not session.exitstatus:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 @pytest.hookimpl(wrapper=True)
@@ -112,8 +143,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     if lines:
         terminalreporter.section("gold recorded")
         terminalreporter.write_line(printable("\n".join(lines)))
-    passed = [report.nodeid for report in terminalreporter.stats.get("passed", ())]
-    lines = session_of(config).kept_summary(config, passed)
+    lines = session_of(config).lines
     if lines:
         terminalreporter.section("gold kept by tests")
         terminalreporter.write_line(printable("\n".join(lines)))

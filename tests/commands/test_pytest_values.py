@@ -42,7 +42,7 @@ def test_what_is_missing_is_written_and_fails_once(keeping: KeepingTests) -> Non
     first.assert_outcomes(failed=1)
     first.stdout.fnmatch_lines(["test_it.py:27: test_values: nothing was kept for it yet, *"])
     before = keeping.bytes_kept()
-    assert set(before) == {"test_values/manifest.json", "test_values/values.pt"}
+    assert set(before) == {"test_values.gold.json"}
     keeping.run().assert_outcomes(passed=1)
     keeping.run("--gold-update").stdout.fnmatch_lines(["unchanged 1 check"])
     assert before == keeping.bytes_kept()
@@ -79,7 +79,9 @@ def test_any_change_is_told_by_its_path(keeping: KeepingTests, old: str, new: st
     keeping.change(old, new)
     result = keeping.run()
     result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines([f"E  *{words}", "E  *kept in test_it.gold/test_values; *`pytest --gold-update`*"])
+    result.stdout.fnmatch_lines(
+        [f"E  *{words}", "E  *kept in test_it.gold/test_values.gold.json; *`pytest --gold-update`*"]
+    )
 
 
 FUNCTIONS = """
@@ -118,7 +120,8 @@ FUNCTIONS = """
 def test_a_function_is_kept_with_its_inputs_weights_and_measured_tolerance(keeping: KeepingTests) -> None:
     recorded_once(keeping, FUNCTIONS)
     keeping.run().assert_outcomes(passed=5)  # with other weights than before
-    found = {name: goldsmith.load(keeping.folder / name)[name].entry for name in keeping.kept()}
+    kept = [name.removesuffix(".gold.json") for name in keeping.kept()]
+    found = {name: goldsmith.load(keeping.folder / name)[name].entry for name in kept}
     tolerances = {
         name: next(item.tolerance for item in entry.tensors if item.path.startswith("output"))
         for name, entry in found.items()
@@ -301,11 +304,16 @@ def test_given_tolerances_are_used(keeping: KeepingTests) -> None:
 
 
 def test_update_records_what_changed_and_says_what(keeping: KeepingTests) -> None:
-    assert "recorded  test_it.gold/test_values" in keeping.run("--gold-update", tests=NESTED).outlines
+    assert "recorded  test_it.gold/test_values.gold.json" in keeping.run("--gold-update", tests=NESTED).outlines
     keeping.change("FACTOR = 1.0", "FACTOR = 2.0")
     result = keeping.run("--gold-update")
     result.assert_outcomes(passed=1)
-    result.stdout.fnmatch_lines(["updated   test_it.gold/test_values", "*y: 5 of 6 elements out of tolerance*"])
+    result.stdout.fnmatch_lines(
+        [
+            "updated   test_it.gold/test_values.gold.json",
+            "    y: 5 of 6 elements, at [[]1, 2] 1 → 2, off by 1 (1 of its size)",
+        ]
+    )
     assert "recorded" not in result.stdout.str()
     keeping.run().assert_outcomes(passed=1)
 
@@ -351,7 +359,7 @@ def test_two_workers_keep_the_same_as_one(keeping: KeepingTests) -> None:
     result.assert_outcomes(passed=13)
     assert sum(line.startswith("recorded  test_it.gold/TestMany.test_it") for line in result.outlines) == 13
     before = keeping.bytes_kept()
-    assert len(before) == 26
+    assert len(before) == 13
     assert all(len(name) < 130 for name in before)
     assert not [*keeping.folder.glob(".*")]
     keeping.run().assert_outcomes(passed=13)
@@ -375,11 +383,14 @@ def test_what_no_test_checks_any_more_is_told_and_left_alone(keeping: KeepingTes
     before = keeping.bytes_kept()
     told = [line for line in keeping.run("--gold-update").outlines if line.startswith("unused")]
     assert told == [
-        "unused    test_gone.gold/test_renamed: test_gone.py does not exist; remove it if it is not needed",
-        "unused    test_gone.gold/test_stays.dropped: test_gone.py does not exist; remove it if it is not needed",
-        "unused    test_gone.gold/test_stays.used: test_gone.py does not exist; remove it if it is not needed",
-        "unused    test_it.gold/test_renamed: test_it.py has no test_renamed; remove it if it is not needed",
-        "unused    test_it.gold/test_stays.dropped: test_stays did not check it; remove it if it is not needed",
+        f"unused    {place}; `pytest --gold-prune` deletes it"
+        for place in (
+            "test_gone.gold/test_renamed.gold.json: test_gone.py does not exist",
+            "test_gone.gold/test_stays.dropped.gold.json: test_gone.py does not exist",
+            "test_gone.gold/test_stays.used.gold.json: test_gone.py does not exist",
+            "test_it.gold/test_renamed.gold.json: test_it.py has no test_renamed",
+            "test_it.gold/test_stays.dropped.gold.json: test_stays did not check it",
+        )
     ]
     assert keeping.bytes_kept().items() >= before.items()
     some = keeping.run("--gold-update", "test_it.py::test_other", "-k", "other").stdout.str()

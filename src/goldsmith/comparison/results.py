@@ -187,6 +187,8 @@ def _values(leaf: LeafComparison) -> str:
         return f"first differs at {leaf.where}: {leaf.actual}, gold has {leaf.gold}"
     if leaf.elements <= 1:
         return f"is {leaf.actual}, gold is {leaf.gold}"
+    if leaf.largest_gap is None:
+        return f"{leaf.mismatched} of {leaf.elements} elements differ, the first {_place(leaf)}"
     times = f", by up to {leaf.excess:.3g} x" if math.isfinite(leaf.excess) else ""
     gap = f"largest gap {_shown(leaf.largest_gap)} {_place(leaf)}"
     return f"{leaf.mismatched} of {leaf.elements} elements out of tolerance{times}; {gap}{_counts(leaf)}"

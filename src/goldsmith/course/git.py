@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from goldsmith.course.subject import Project
@@ -60,9 +60,9 @@ def top_level(folder: Path) -> Path | None:
     return None if answer.returncode else Path(answer.stdout.decode("utf-8", "surrogateescape").strip())
 
 
-def ignored_files(folder: Path) -> list[str]:
-    """List the names of files in a folder that git would not commit; none where there is no repository."""
-    names = sorted(path.name for path in folder.iterdir())
+def ignored_files(folder: Path, names: Sequence[str]) -> list[str]:
+    """List those of the names below a folder that git would not commit, whether they exist or not; none where there is
+    no repository."""
     try:
         answer = run_git(folder, "check-ignore", "--", *names, timeout_s=_ANSWER_TIMEOUT_S)
     except (OSError, subprocess.SubprocessError):

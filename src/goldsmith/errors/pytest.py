@@ -111,6 +111,26 @@ class KeepsNan(UsageError):
     where: str
 
 
+class BadPattern(UsageError):
+    template = "{name} has {given}; give patterns for paths as text, such as 'time' or '**.path'."
+    name: str
+    given: str
+
+
+class BadToleranceOf(UsageError):
+    template = '{name} is {given}; give numbers by pattern, as in {{"u": {{"rtol": 1e-3, "atol": 1e-6}}}}.'
+    name: str
+    given: str
+
+
+class PatternOfNothing(UsageError):
+    template = "{name} has {pattern!r}, which matches no {what} of this check; there are {known:few}."
+    name: str
+    pattern: str
+    what: str
+    known: Sequence[str]
+
+
 class CheckedTwice(UsageError):
     template = (
         "{test} calls gold.check{named} a second time, and both would be kept in one place; give each check a name of "
@@ -140,6 +160,14 @@ class OtherTestsValues(GoldsmithError):
     test: str
 
 
+class NotKeptGold(GoldsmithError):
+    """Something else in the place of a check's gold, which is not replaced."""
+
+    template = "{path} {problem}; move it away, then run again."
+    path: Path
+    problem: str
+
+
 class KeptUnreadable(GoldUnreadable):
     template = (
         "{path} is not usable: {problem}; restore it from version control, or record it again with `pytest "
@@ -148,8 +176,8 @@ class KeptUnreadable(GoldUnreadable):
 
 
 class KeptOtherwise(GoldsmithError):
-    template = "{folder} was recorded from {then}, and gold.check is given {now}; run `pytest --gold-update` once."
-    folder: Path
+    template = "{path} was recorded from {then}, and gold.check is given {now}; run `pytest --gold-update` once."
+    path: Path
     then: str
     now: str
 

@@ -25,7 +25,7 @@ OLDEST_SCHEMA = 3
 """The oldest manifests that can be read; what they do not say is unknown, not wrong."""
 MANIFEST = "manifest.json"
 README = "README.md"
-_CONFLICT = b"\n<<<<<<< "
+CONFLICT = b"\n<<<<<<< "
 TENSOR_SECTIONS = ("input", "output", "state_dict", "model_state_dict")
 
 
@@ -48,6 +48,8 @@ class TensorEntry(msgspec.Struct, frozen=True, omit_defaults=True):
     """The mean of its elements."""
     tolerance: Tolerance | None = None
     """How far a correct implementation may be off; only for what is compared."""
+    values: Any = None
+    """Its elements, in what a test keeps and where they are few; the file holds the same ones."""
 
 
 class CaseEntry(PayloadNames, msgspec.Struct, frozen=True, kw_only=True):
@@ -85,7 +87,8 @@ class CaseEntry(PayloadNames, msgspec.Struct, frozen=True, kw_only=True):
     """How many of those calls the trace has."""
     config: dict[str, Any]
     """What the file has besides arrays: `model_config`; of a checkpoint `training_config`, `epoch` and `loss`. Of
-    values that a test keeps, the `test`, the name of its `check`, and whether they came `from_call`."""
+    values that a test keeps, the `test`, the name of its `check`, whether they came `from_call`, the paths of `labels`,
+    the `reason` of their last change, and the hash of the file that the folder `replaces`."""
     allowed: dict[str, dict[str, str]]
     """What the recipe allows although a check would refuse it: the reason, by check, by place."""
     tensors: tuple[TensorEntry, ...]
@@ -329,15 +332,15 @@ def read_manifest(folder: Path) -> Manifest:
     except OSError as error:
         raise GoldUnreadable(path, error.strerror or str(error)) from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        if _CONFLICT in content:
+        if CONFLICT in content:
             raise GoldUnreadable(path, "it holds conflict markers of a merge") from None
         raise GoldUnreadable(path, f"not a manifest of schema {SCHEMA} ({error})") from None
-    if not manifest.digest or _digest_of(content, manifest.digest) != manifest.digest:
+    if not manifest.digest or digest_of(content, manifest.digest) != manifest.digest:
         raise GoldUnreadable(path, "it was changed by hand or damaged: its digest does not fit its content")
     return manifest
 
 
-def _digest_of(content: bytes, digest: str) -> str:
+def digest_of(content: bytes, digest: str) -> str:
     """Hash the text as it is, with the digest left empty: an older version's manifest has other fields."""
     quoted = f'"{digest}"'.encode()
     start, view = content.rfind(quoted), memoryview(content)  # a manifest may have megabytes: nothing of it is copied

@@ -19,11 +19,14 @@ from goldsmith.errors.pytest import GoldMismatch, NotRepeatable, ReturnsNothing
 from goldsmith.foundation.nested import leaves_in, walk
 from goldsmith.gold.arrays import dtype_name, is_array, is_tensor, numbers_of
 from goldsmith.gold.calibration import NOISE, TOO_NOISY
-from goldsmith.gold.tolerances import BLIND, blind_paths
+from goldsmith.gold.tolerances import BLIND, Tolerance, blind_paths
 from goldsmith.model_parity.noise import QUICK, Limits, measure_noise, rounded_values
 from goldsmith.process.sides import FLOAT64, OUTPUT, LoadAsk, Ran, RunAsk, Side
-from goldsmith.pytest_support.keepable import VALUE, keepable
-from goldsmith.pytest_support.kept_gold import KeptCheck, ToKeep, path_in_value
+from goldsmith.pytest_support.compared_values import compare_values, number_paths
+from goldsmith.pytest_support.keepable import keepable
+from goldsmith.pytest_support.kept_entry import ToKeep
+from goldsmith.pytest_support.kept_gold import KeptCheck, path_in_value
+from goldsmith.pytest_support.path_patterns import VALUE, Ignored
 from goldsmith.weights.values import snapshot
 
 _OURS = str(Path(goldsmith.__file__).parent)
@@ -48,8 +51,10 @@ class Callee(Side, Protocol):
 class CallValues:
     """What a function or model returns. With `weights`, a model runs with those that were kept."""
 
-    def __init__(self, make: Callable[[], Callee], *, train: bool, weights: bool) -> None:
-        self._make = make
+    def __init__(
+        self, make: Callable[[], Callee], *, train: bool, weights: bool, ignored: Ignored | None = None
+    ) -> None:
+        self._make, self._ignored = make, ignored
         self._ask = RunAsk(train=train)
         with self._opened() as callee:
             described = callee.describe()
@@ -81,21 +86,23 @@ class CallValues:
             inputs, facts = callee.named_inputs(), callee.describe().facts
             weights = snapshot(callee.weights(), "weights") if self.keeps_weights else None
             plain, value = self._run(callee)
-            again = compare(self._run(callee)[1], value, rtol=0.0, equal_nan=True, guessing=False)
+            again = compare_values(self._run(callee)[1], value, rtol=0.0, equal_nan=True, guessing=False)
             if not again:
                 raise NotRepeatable(self.name, str(again.differing[0]).splitlines()[0])
             limits, trials, wide = Limits(), 0, self._in_float64(callee)
-            if _is_disturbed(callee):
+            if _is_disturbed(callee, value):
                 measured = measure_noise(callee, self._ask, plain, wide, trials=QUICK, coarser="", on_run=lambda: None)
                 limits, trials = measured.own, QUICK
+        judged = {f"{OUTPUT}.{path}" if path else OUTPUT for path in number_paths(value)}
+        wanted = [path for path in _trusted(limits) if path in judged] if wide is not None else []
         return ToKeep(
             value=value,
             inputs=inputs,
             weights=weights,
             facts=facts if weights is not None else None,
-            tolerances=limits.tolerances,
-            noisy=limits.noisy,
-            reference={path: numbers_of(wide.values[path]) for path in _trusted(limits)} if wide is not None else {},
+            tolerances={path: item for path, item in limits.tolerances.items() if path in judged},
+            noisy={path: item for path, item in limits.noisy.items() if path in judged},
+            reference={path: numbers_of(wide.values[path]) for path in wanted} if wide is not None else {},
             trials=tuple(f"{NOISE}{number + 1}" for number in range(trials)),
             note=_too_noisy(limits, value),
         )
@@ -114,7 +121,7 @@ class CallValues:
             _raise_as_its_own(callee.error)
         if callee.returned is None and ran.facts.overwrote:
             raise ReturnsNothing(self.name, ran.facts.overwrote[0])
-        return ran, keepable(callee.returned)
+        return ran, keepable(callee.returned, self._ignored)
 
     def _in_float64(self, callee: Callee) -> Ran | None:
         ask = msgspec.structs.replace(self._ask, precision=FLOAT64)
@@ -123,9 +130,10 @@ class CallValues:
         return ran if fine and rounded_values(callee.run, ask, ran) is None else None
 
 
-def _is_disturbed(callee: Callee) -> bool:
-    """Say whether noise reaches the function: through every operation of torch, or through inputs in NumPy."""
-    if callee.describe().is_module or any(is_tensor(leaf) for leaf in leaves_in(keepable(callee.returned))):
+def _is_disturbed(callee: Callee, value: Any) -> bool:
+    """Say whether noise reaches the function that returns `value`: through every operation of torch, or through inputs
+    in NumPy."""
+    if callee.describe().is_module or any(is_tensor(leaf) for leaf in leaves_in(value)):
         return True
     inputs = leaves_in(list(callee.inputs()[0].named().values()))
     return any(is_array(leaf) and dtype_name(leaf).startswith(("float", "complex")) for leaf in inputs)
@@ -140,29 +148,34 @@ def _by_path(ran: Ran) -> dict[str, Any]:
     return {path_in_value(path): item for path, item in ran.values.items()}
 
 
-def judge_call(found: Comparison, wide: Mapping[str, Any], kept: KeptCheck) -> tuple[Comparison, str]:
-    """Judge a function by the comparison in its own dtype and by its results in float64, as a case of a course is.
-    Return the comparison that decides, and "" or the dtype that it was made in."""
-    wanted = kept.reference
+def judge_call(
+    found: Comparison,
+    wide: Mapping[str, Any],
+    wanted: Mapping[str, Any],
+    tolerances: Mapping[str, Tolerance],
+    noisy: Mapping[str, Any],
+) -> tuple[Comparison, str]:
+    """Judge a function by the comparison in its own dtype and by its results in float64, as a case of a course is;
+    `wanted` are those that were kept. Return the comparison that decides, and "" or the dtype that it was made in."""
     named = {leaf.path for leaf in found.differing} <= wanted.keys() <= wide.keys()
     if not wanted or not named:
         return found, ""
     sharp = compare(
         {path: numbers_of(wide[path]) for path in wanted},
         wanted,
-        tolerances={path: sharper(limit) for path, limit in kept.tolerances.items()},
-        noisy=kept.noisy,
+        tolerances={path: sharper(limit) for path, limit in tolerances.items()},
+        noisy=noisy,
         equal_nan=list(wanted),
     )
     verdict = decide(CaseVerdict(name="", title="", outcome=AGREES), found, sharp)
     return (found, "") if (verdict.outcome == AGREES) == bool(found) else (sharp, FLOAT64)
 
 
-def undecided(found: Comparison, kept: KeptCheck) -> str:
+def undecided(found: Comparison, tolerances: Mapping[str, Tolerance]) -> str:
     """Say why it is not known whether values agree that do: rounding alone moves them as far. Empty if it is known;
     what is the same to the last bit is."""
     counts = {leaf.path: leaf.elements for leaf in found.leaves if not leaf.identical}
-    for path in blind_paths(kept.tolerances, counts):
+    for path in blind_paths(tolerances, counts):
         return (
             f"inconclusive: rounding alone moves {path or VALUE} by more than {BLIND:.0%} of its size, so nothing can "
             "be judged by it; check it on other inputs, or with rtol or atol"

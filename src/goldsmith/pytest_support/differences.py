@@ -8,6 +8,7 @@ from typing import Any
 from goldsmith.comparison.results import Comparison, LeafComparison, shown_numbers
 from goldsmith.foundation.nested import walk
 from goldsmith.gold.arrays import is_array, numbers_of
+from goldsmith.gold.labels import Labels, shown_item
 
 _MOST_ELEMENTS = 100
 """Elements of one array that --gold-diff shows, the farthest first."""
@@ -28,7 +29,12 @@ def _elements(leaf: LeafComparison, actual: Any, kept: Any) -> Iterator[str]:
     """Yield a line for each element that differs."""
     import numpy as np
 
-    if leaf.problem not in ("values", "nan", "inf") or not is_array(actual) or not is_array(kept):
+    if leaf.problem not in ("values", "nan", "inf"):
+        return
+    if isinstance(actual, Labels) and isinstance(kept, Labels):
+        yield from _labels(actual, kept)
+        return
+    if not is_array(actual) or not is_array(kept):
         return
     one, two = numbers_of(actual), numbers_of(kept)
     if not one.ndim:
@@ -45,3 +51,11 @@ def _elements(leaf: LeafComparison, actual: Any, kept: Any) -> Iterator[str]:
         yield f"{place}: {found}, gold {gold}, off by {gaps[index]:.3g}"
     if len(order) > _MOST_ELEMENTS:
         yield f"and {len(order) - _MOST_ELEMENTS} nearer ones"
+
+
+def _labels(actual: Labels, kept: Labels) -> Iterator[str]:
+    pairs = [pair for pair in enumerate(zip(actual.items, kept.items, strict=True)) if pair[1][0] != pair[1][1]]
+    for place, (found, gold) in pairs[:_MOST_ELEMENTS] if kept.shape else ():
+        yield f"{list(kept.index_of(place))}: {shown_item(found)}, gold {shown_item(gold)}"
+    if len(pairs) > _MOST_ELEMENTS:
+        yield f"and {len(pairs) - _MOST_ELEMENTS} more"

@@ -1,4 +1,5 @@
-"""Where a test's own values are kept: a folder for each check, in `test_block.gold/` next to `test_block.py`."""
+"""Where a test's own values are kept: a file or folder for each check, in `test_block.gold/` next to
+`test_block.py`."""
 
 from __future__ import annotations
 
@@ -12,6 +13,8 @@ import pytest
 
 from goldsmith.course.lone_recipe import GOLD_SUFFIX
 from goldsmith.errors.pytest import BadCheckName, ChangingTestName
+from goldsmith.pytest_support.kept_entry import case_name
+from goldsmith.pytest_support.one_file import SUFFIX, one_file_of
 
 _OTHER_CHARACTERS = re.compile(r"[^A-Za-z0-9_.,=+\-\[\]]")
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]{6,}")
@@ -33,14 +36,28 @@ class KeptPlace:
         return kept_folder(self.file) / _folder_name(self.test, self.check)
 
     @property
+    def one_file(self) -> Path:
+        """Return the file that the check lies in if it is small, and not in its folder."""
+        return one_file_of(self.folder)
+
+    @property
+    def standing(self) -> Path:
+        """Return the one of both that is there, the folder if none is."""
+        return self.one_file if self.one_file.exists() else self.folder
+
+    @property
     def case(self) -> str:
         """Return the name of the check's case in its manifest."""
-        return f"{self.test}, {self.check}" if self.check else self.test
+        return case_name(self.test, self.check)
 
     @property
     def shown(self) -> str:
-        """Return the folder as a person at the terminal would write it."""
-        return shown_path(self.folder, self.shown_from)
+        """Return the file or folder as a person at the terminal would write it."""
+        return shown_path(self.standing, self.shown_from)
+
+    def shown_as(self, name: str) -> str:
+        """Return the path of what will stand under this name."""
+        return shown_path(self.folder.with_name(name), self.shown_from)
 
 
 def kept_folder(test_file: Path) -> Path:
@@ -69,7 +86,7 @@ def _folder_name(test: str, check: str) -> str:
     """Return a name for any file system; what does not fit in is told apart by a hash."""
     name = ".".join(filter(None, (test.replace("::", "."), check)))
     plain = _OTHER_CHARACTERS.sub("_", name)
-    if plain == name and len(name) <= _LONGEST_NAME and not name.endswith("."):
+    if plain == name and len(name) <= _LONGEST_NAME and not name.endswith((".", SUFFIX)):
         return name
     digest = hashlib.sha256(f"{test}\0{check}".encode()).hexdigest()[:10]
     return f"{plain[: _LONGEST_NAME - len(digest) - 1]}-{digest}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
 import pytest
@@ -10,7 +11,7 @@ from goldsmith.comparison.results import Comparison
 from goldsmith.errors.base import GoldsmithError
 from goldsmith.errors.check import StaleGold
 from goldsmith.errors.pytest import CollectedWithoutGold, NoAssignmentNamed, blamed_on_the_caller
-from goldsmith.pytest_support.check_values import NO_INPUTS, MakeCallee, ValueChecks
+from goldsmith.pytest_support.check_values import NO_INPUTS, CheckOptions, MakeCallee, ValueChecks
 from goldsmith.pytest_support.handles import GoldForTests
 from goldsmith.pytest_support.replay import JudgedCase
 from goldsmith.pytest_support.session import GoldSession, marked_assignments
@@ -72,23 +73,34 @@ class GoldOf:
         name: str | None = None,
         rtol: float | None = None,
         atol: float | None = None,
+        tolerances: Mapping[str, Mapping[str, float]] | None = None,
+        ignore: Collection[str] = (),
         equal_nan: bool = False,
         train: bool = False,
         weights: bool = True,
     ) -> Comparison:
         """Compare `value` with what this test kept before, in `test_block.gold/` next to `test_block.py`.
 
-        `value` is an array, a number, text, or nested dicts, lists, tuples and dataclasses of them; or a function or
-        model that is called on `inputs`: a tensor, a tuple of positional arguments, a dict of named ones, or a function
-        that draws any of these. Then inputs, and a model's weights unless `weights` is False, are kept, too, and the
-        tolerance is measured. A model runs in eval mode unless `train`. `rtol` and `atol` are used instead of what was
-        measured or is the default of the dtype. If a test checks twice, each check needs a `name`.
+        `value` is an array, a number, text, a date, a data frame, or nested dicts, lists, tuples and dataclasses of
+        these; or a function or model that is called on `inputs`: a tensor, a tuple of positional arguments, a dict of
+        named ones, or a function that draws any of these. Then inputs, and a model's weights unless `weights` is False,
+        are kept, too, and the tolerance is measured. A model runs in eval mode unless `train`. `rtol` and `atol` are
+        used instead of what was measured or is the default of the dtype; `tolerances={"u": {"rtol": 1e-3}}` for what a
+        pattern matches. Of what `ignore=["time", "**.path"]` matches, only its type is kept and compared. In patterns
+        `*` is one part of a path and `**` any number of parts. If a test checks twice, each check needs a `name`.
 
         What is not kept yet is written, and the test fails once; `--gold-update` writes it, and what has changed.
         """
-        return self._checks.check(
-            value, inputs, name=name, rtol=rtol, atol=atol, equal_nan=equal_nan, train=train, weights=weights
+        options = CheckOptions(
+            rtol=rtol,
+            atol=atol,
+            tolerances={} if tolerances is None else tolerances,
+            ignore=ignore,
+            equal_nan=equal_nan,
+            train=train,
+            weights=weights,
         )
+        return self._checks.check(value, inputs, name=name, options=options)
 
     @blamed_on_the_caller
     def __call__(self, assignment: str | None = None) -> GoldForTests:

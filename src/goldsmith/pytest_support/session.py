@@ -6,9 +6,10 @@ Fast to import, since every pytest run loads it. Processes of one run (xdist's w
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from goldsmith.check.verdicts import Verdict
     from goldsmith.course.layout import Assignment
     from goldsmith.gold.load import Gold
+    from goldsmith.pytest_support.kept_place import KeptPlace
+    from goldsmith.pytest_support.kept_report import Outcome
 
 _FIXTURES = {"gold", "gold_case"}
 _FOLDER = "gold_folder"
@@ -38,11 +41,16 @@ class GoldSession:
     record: Literal["missing", "overwrite"] | None
     update: bool = False
     diff: bool = False
+    reason: str = ""
+    prune: bool = False
+    config: Any = None
     shared: Path | None = None
     written: set[Path] = field(default_factory=set)
     """Where this process has kept values that were missing: in this run they prove nothing."""
     failures: dict[str, list[str]] = field(default_factory=dict)
     """By node id, what tests will fail of at their end: what was missing, and with `diff` all that differs."""
+    lines: list[str] = field(default_factory=list)
+    """What was done about values that tests keep, for the end of pytest's output."""
     _own: Path | None = None
     _ending: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
     _gold: dict[Path, Gold] = field(default_factory=dict)
@@ -61,6 +69,9 @@ class GoldSession:
             record=None if option.collectonly else option.gold_record,
             update=option.gold_update,
             diff=option.gold_diff,
+            reason=(option.gold_reason or "").strip(),
+            prune=option.gold_prune and not option.collectonly,
+            config=config,
             shared=Path(shared) if shared else None,
         )
 
@@ -69,6 +80,12 @@ class GoldSession:
                 "--gold-update keeps values that nobody has looked at, and this is CI: run it where you develop and "
                 "commit what it writes; for a job that commits it itself, say `env -u CI pytest --gold-update`"
             )
+        if option.gold_prune and running_on_ci():
+            raise pytest.UsageError("--gold-prune deletes gold, and this is CI: run it where you develop")
+        if option.gold_reason is not None and not option.gold_update:
+            raise pytest.UsageError("--gold-reason says why --gold-update changes gold: give both")
+        if option.gold_reason is not None and not option.gold_reason.strip():
+            raise pytest.UsageError("--gold-reason is empty: say what has changed, and why that is right")
 
     def end(self) -> None:
         self._ending.close()
@@ -87,6 +104,13 @@ class GoldSession:
             self._own = self._ending.enter_context(private_folder())
         return self._own
 
+    @functools.cached_property
+    def obtained(self) -> Path | None:
+        """Return the folder for the values of failed checks; None without one."""
+        from goldsmith.pytest_support.obtained import obtained_folder
+
+        return obtained_folder(self.config)
+
     # --- reports ----------------------------------------------------------------------------------------------------
 
     def header(self) -> str | None:
@@ -94,6 +118,7 @@ class GoldSession:
         said += ["stale gold is accepted"] if self.allow_stale else []
         said += [_RECORDS[self.record]] if self.record else []
         said += ["what tests keep is updated"] if self.update else []
+        said += ["what no test checks is deleted"] if self.prune else []
         return f"goldsmith: {', '.join(said)}" if said else None
 
     def summary(self) -> list[str]:
@@ -104,17 +129,35 @@ class GoldSession:
 
         return [item.line for item in all_recorded(self.folder)]
 
-    def kept_summary(self, config: pytest.Config, passed: Iterable[str]) -> list[str]:
-        """List what `--gold-update` did, and what is kept that no test checks."""
-        if not self.update or (self._own is None and self.shared is None):
-            return []
-        from goldsmith.pytest_support.kept_place import name_in_file
-        from goldsmith.pytest_support.kept_report import report_lines
+    def collected(self, items: Sequence[pytest.Item]) -> None:
+        """Take down which tests there are, before any is deselected."""
+        if self.update or self.prune:
+            from goldsmith.pytest_support.kept_report import note_collected
 
-        tests = {(config.rootpath / node.partition("::")[0], name_in_file(node)) for node in passed}
-        partly = any("::" in str(argument) for argument in config.args)
-        lines = report_lines(self.folder, tests, partly=partly, invoked=self.invoked)
-        return list(lines)
+            note_collected(self.folder, items)
+
+    def note(self, place: KeptPlace, outcome: Outcome, *details: Any) -> None:
+        """Take down what became of a check, if anybody asks at the end of the run."""
+        if self.update or self.prune:
+            from goldsmith.pytest_support.kept_report import note
+
+            note(self.folder, place, outcome, *details)
+
+    def doubt(self, why: str) -> None:
+        """Take down why not everything that there is has run, so that nothing is deleted."""
+        if self.prune:
+            from goldsmith.pytest_support.prune import note_doubt
+
+            note_doubt(self.folder, why)
+
+    def finish(self, session: pytest.Session, exitstatus: int) -> bool:
+        """Put what was staged in its place, and delete what is not used; return False if that was refused or failed."""
+        if self.shared is not None or not (self.update or self.prune):
+            return True
+        from goldsmith.pytest_support.session_end import finish_run
+
+        self.lines, fine = finish_run(self, session, exitstatus)
+        return fine
 
     @property
     def on_ci(self) -> bool:

@@ -16,6 +16,8 @@ from goldsmith.process.sides import OUTPUT
 from goldsmith.weights.values import array_like
 
 _PLAIN = (bool, int, float, str)
+_NO_NUMBERS = "USTOMm"
+"""Kinds of NumPy's dtypes that hold text, objects and times."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,9 @@ def named_values(returned: Any) -> tuple[dict[str, Any], dict[str, str], str]:
 
 def _collect(value: Any, path: str, values: dict[str, Any], skipped: dict[str, str], seen: set[int]) -> None:
     if value is None:
+        return
+    if is_array(value) and not is_tensor(value) and value.dtype.kind in _NO_NUMBERS:
+        skipped[path] = f"array of {value.dtype}"
         return
     if is_array(value) or type(value) in _PLAIN:
         values[path] = value
