@@ -16,6 +16,7 @@ import msgspec
 from goldsmith.errors.parity import IdleRule
 from goldsmith.model_parity.both_sides import BothSides
 from goldsmith.model_parity.guess_score import NOT_COUNTED, ModuleScores, Score
+from goldsmith.model_parity.own_weights import load_what_fits, pair_own_weights
 from goldsmith.model_parity.result import LIKELY, PROVEN, UNSURE, WeightGuessReport
 from goldsmith.model_parity.unit_pairs import CALLS, NAMES, ORDER, SHAPES, UnitPair
 from goldsmith.model_parity.weight_guesses import WeightGuess, guess_places, missing_lines
@@ -88,8 +89,12 @@ def carry_weights(both: BothSides, *, keep: bool) -> Carried:
     if first.refusal:
         raise CannotConvertWeights(first.refusal)
     require_used(first.idle, mine.modules, theirs.modules)
-    if first.opaque or not keep:
+    if first.opaque:
         return Carried(first)
+    if not keep:
+        own = pair_own_weights(both, weights, first, ModuleScores(both).call_orders)
+        both.notes += own.notes
+        return Carried(own.loaded, own.missing)
     far = float("inf") if first.unplaced else both.distance()
     if far <= AGREEING:
         return Carried(first)
@@ -160,16 +165,11 @@ def _rivals(best: _Arrangement, rest: list[_Arrangement]) -> list[_Arrangement]:
 
 def _try(both: BothSides, weights: Any, guess: WeightGuess, ask: LoadAsk) -> _Arrangement | None:
     """Put weights in as guessed; what does not fit then is left out. None if nothing has a place."""
-    loaded = both.candidate.load(weights, ask)
-    reasons = loaded.reasons
-    if loaded.unplaced:
-        ask = msgspec.structs.replace(ask, missing=(*ask.missing, *loaded.unplaced))
-        loaded = both.candidate.load(weights, ask)
+    loaded, ask = load_what_fits(both, weights, ask)
     if loaded.unplaced or not loaded.placed:
         return None
     placed = {name for mine, _ in loaded.placed for name in mine} | set(loaded.excused)
     missing = tuple(name for name in names_to_place(both.described[0]) if name not in placed)
-    loaded = msgspec.structs.replace(loaded, reasons=reasons)
     return _Arrangement(ask, loaded, both.distance(), guess, missing)
 
 

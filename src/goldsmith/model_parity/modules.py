@@ -25,6 +25,7 @@ from goldsmith.model_parity.begins_inside import begin_inside
 from goldsmith.model_parity.first_wrong import describe_first_wrong
 from goldsmith.model_parity.judged_modules import JudgedModules
 from goldsmith.model_parity.module_pairs import adapter_lines, merged_modules, pair_modules
+from goldsmith.model_parity.own_weights import comparable_weights
 from goldsmith.model_parity.result import HOLDS, MERGED, SOURCE, UNKNOWN, UNPAIRED, VICTIM, ModuleParity, Role
 from goldsmith.model_parity.row_orders import NOT_COMPARABLE, RowOrders
 from goldsmith.process.messages import Failure
@@ -68,7 +69,7 @@ class ModuleJudge:
         one = calls_in(mine.trace) if mine.trace is not None else []
         two = calls_in(theirs.trace) if theirs.trace is not None else []
         there = self.described[1].modules
-        names = pair_modules(self.loaded.placed, one, two, there, self.loaded.renamed, self.close)
+        names = pair_modules(self.loaded.placed, one, two, there, self.loaded.renamed, self.close, self.loaded.other)
         names = without_strangers(one, two, names)
         self.as_made = {call.position: call for call in one}
         self.as_called = {call.position: call for call in two}
@@ -154,11 +155,16 @@ class ModuleJudge:
         mine = self._gradients(self.reference, self.ask, [(call, call) for call in calls])
         theirs = self._gradients(self.candidate, self.their_ask, [(call, self._partner(pair, call)) for call in calls])
         verdicts = judge_calls(pair, Alone())
+        known = comparable_weights(self.loaded)
         for call in calls:
             one, two = mine.get(call.position, {}), theirs.get(call.position)
             if two is None or not one:
                 continue
-            wrong = [name for name in one if _far(two.get(name), one[name])]
+            wrong = [
+                name
+                for name in one
+                if (name.startswith("input.") or name.partition(".")[2] in known) and _far(two.get(name), one[name])
+            ]
             if wrong:
                 source = ModuleVerdict(
                     case="",

@@ -113,6 +113,9 @@ class ProcessSide:
         assert found is not None
         return found
 
+    def round_weights(self, dtypes: Mapping[str, str]) -> None:
+        self._ask(SideRequest(method="round_weights", dtypes=dict(dtypes)))
+
     def run(self, ask: RunAsk) -> Ran:
         reply = self._ask(SideRequest(method="run", run=ask))
         plain = {

@@ -48,7 +48,7 @@ class GuessedRule(msgspec.Struct, frozen=True, kw_only=True):
 class LoadAsk(msgspec.Struct, frozen=True, kw_only=True):
     """A request to load the reference's weights. `turned` are matrices of the candidate's that are stored the other way
     round; `guessed` are rules that are tried before the adapter's, `missing` weights of the reference's that are left
-    out. Unless `keep`, only the names are matched, and the weights stay as they are."""
+    out. Unless `keep`, it is only said which weights correspond, by their numbers too, and they stay as they are."""
 
     facts: WeightFacts = WeightFacts()
     layout: str = ""
@@ -75,7 +75,8 @@ class Loaded(msgspec.Struct, frozen=True, kw_only=True):
     which of the reference's it is. `arranged` are weights of the candidate's that are taken to be stored otherwise than
     usual, and nothing but the result says so: in the `layout`, or the other way round. `idle` are lines of the
     adapter's that place nothing. `refusal` says why weights could not be converted; where the conversion is `opaque`,
-    it is not known which weights correspond."""
+    it is not known which weights correspond. Where the weights stay as they are, `other` are those of the reference's
+    for which other numbers are held, `rounded` those that are held rounded to a dtype."""
 
     placed: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = ()
     assumed: tuple[str, ...] = ()
@@ -93,6 +94,8 @@ class Loaded(msgspec.Struct, frozen=True, kw_only=True):
     idle: tuple[IdleLine, ...] = ()
     refusal: str = ""
     opaque: bool = False
+    other: tuple[str, ...] = ()
+    rounded: dict[str, str] = {}
 
 
 class RunAsk(msgspec.Struct, frozen=True, kw_only=True):
@@ -185,6 +188,9 @@ class Side(Protocol):
     def load(self, weights: Any, ask: LoadAsk) -> Loaded:
         """Put another implementation's weights into this one."""
 
+    def round_weights(self, dtypes: Mapping[str, str]) -> None:
+        """Round these weights of its own, each to a dtype, until it is closed."""
+
     def run(self, ask: RunAsk) -> Ran:
         """Run it once on fresh copies of the inputs."""
 
@@ -228,6 +234,7 @@ class SideRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     method: str
     load: LoadAsk | None = None
+    dtypes: dict[str, str] = {}
     run: RunAsk | None = None
     calls: tuple[AloneAsk, ...] = ()
     file: str = ""

@@ -29,6 +29,7 @@ from goldsmith.process.sides import (
     RunFacts,
 )
 from goldsmith.weights.converted import CannotConvert, Convert, ConvertedModule
+from goldsmith.weights.held_numbers import HeldNumbers, numbers_held, pairs_by_numbers, round_weights
 from goldsmith.weights.load import LoadedModule, weight_facts
 from goldsmith.weights.models import is_module
 from goldsmith.weights.object_weights import slots_beside
@@ -49,9 +50,11 @@ from goldsmith.worker.live.model_facts import (
     kinds_of,
     last_place_noise,
     places_of,
+    put_back,
     row_orders,
     settings_of,
     state_of,
+    weights_to_place,
 )
 from goldsmith.worker.live.returned_values import InputSet, copied, input_sets, moved, named_values
 from goldsmith.worker.live.run_record import failure_of, trace_of
@@ -86,6 +89,7 @@ class LiveSide:
         self._call = self._working.module if self._working else target
         self._loaded: LoadedModule | ConvertedModule | None = None
         self._reference: Mapping[str, Any] = {}
+        self._rows: Mapping[str, tuple[int, ...]] = {}
         self._inputs: list[InputSet] = []
 
     # --- before a run -----------------------------------------------------------------------------------------------
@@ -133,13 +137,14 @@ class LiveSide:
             self._working.own_weights()
         if self._convert is not None:
             return self._load_converted(weights, ask, self._convert)
-        before = {name: item.detach().clone() for name, item in state_of(module).items()}
+        before = {name: item.clone() for name, item in state_of(module).items()}
+        alike = () if ask.keep else pairs_by_numbers(*weights_to_place(weights, ask.facts, module))
         try:
             loaded = LoadedModule(
                 module,
                 weights,
                 ask.facts,
-                adapter=with_guesses(self._adapter, ask),
+                adapter=with_guesses(self._adapter, ask, alike),
                 layout=ask.layout,
                 settings=settings_of(module),
                 rebuild=lambda: module,
@@ -156,11 +161,16 @@ class LiveSide:
             return Loaded(unplaced=loaded.unplaced.unplaced, reasons=tuple(loaded.unplaced.reasons))
         self._loaded = loaded
         self._reference = weights if ask.keep else {}
-        if not ask.keep:
-            module.load_state_dict(before, strict=False)
         placed = tuple((item.gold, item.theirs) for item in loaded.placed)
+        held = HeldNumbers(rows=row_orders(loaded.placed, weights))
+        if not ask.keep:
+            held = numbers_held(loaded.placed, weights, before, state_of(module))
+            put_back(module, before)
+            self._rows = held.rows
         return Loaded(
             placed=placed,
+            other=tuple(name for mine, _ in placed for name in mine if not ask.keep and name not in held.names),
+            rounded=held.rounded,
             assumed=tuple(name for item in loaded.placed if self._is_assumed(item) for name in item.gold),
             idle=idle_lines(self._adapter, loaded.idle, _shapes(weights), _shapes(before), placed),
             notes=load_notes(loaded.notes, ask),
@@ -168,10 +178,15 @@ class LiveSide:
             excused=(*(name for name in weights if self._adapter.excuses(name)), *loaded.shared),
             layouts=tuple(self._adapter.layouts_of(weights)),
             renamed=renamed_by(self._adapter),
-            rows=row_orders(loaded.placed, weights),
+            rows=held.rows,
             layout=ask.layout,
             arranged=tuple(arranged_weights(loaded.placed, weights, ask, self._adapter)),
         )
+
+    def round_weights(self, dtypes: Mapping[str, str]) -> None:
+        if self._working is not None:
+            self._working.own_weights()
+            round_weights(state_of(self._working.module), dtypes)
 
     def _is_assumed(self, item: Placed) -> bool:
         return item.how == BY_SHAPE or (item.how == BY_RULE and item.rule not in self._adapter.rules)
@@ -335,7 +350,7 @@ class LiveSide:
         if self._working is None:
             return {}
         if self._loaded is not None:
-            return self._loaded.gradients()
+            return self._in_order(self._loaded.gradients())
         module = self._working.module
         named = dict(module.named_parameters()) | {name: slot.value for name, slot in slots_beside(module).items()}
         return {name: item.grad for name, item in named.items()}
@@ -343,8 +358,15 @@ class LiveSide:
     def _learned(self) -> dict[str, Any]:
         assert self._working is not None
         module = self._working.module
-        own = state_of(module) if self._loaded is None else self._loaded.weights()
+        own = state_of(module) if self._loaded is None else self._in_order(self._loaded.weights())
         return {name: item for name, item in own.items() if is_array(item) and item.is_floating_point()}
+
+    def _in_order(self, values: dict[str, Any]) -> dict[str, Any]:
+        """Put rows into the reference's order, where the weights stayed as they were."""
+        for name, order in self._rows.items():
+            if values.get(name) is not None:
+                values[name] = values[name][[order.index(number) for number in range(len(order))]]
+        return values
 
     @contextlib.contextmanager
     def _circumstances(self, ask: RunAsk) -> Iterator[Float64Watch]:

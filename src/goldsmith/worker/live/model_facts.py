@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from goldsmith.gold.arrays import dtype_name, is_tensor
 from goldsmith.gold.call_forms import tensors_in
+from goldsmith.gold.facts import WeightFacts
 from goldsmith.process.sides import LINEAR, OTHER, TABLE
+from goldsmith.weights.load import unregistered
 from goldsmith.weights.models import is_module
 from goldsmith.weights.object_weights import slots_beside
 from goldsmith.weights.placement import Placed
@@ -23,6 +26,16 @@ def state_of(module: Any) -> dict[str, Any]:
     """Return parameters and persistent buffers by name, not copied."""
     state = {name: item.detach() for name, item in module.state_dict().items() if is_tensor(item)}
     return state | {name: slot.value.detach() for name, slot in slots_beside(module).items()}
+
+
+def put_back(module: Any, before: Mapping[str, Any]) -> None:
+    """Write weights into a module again, as `state_of` gave them."""
+    import torch
+
+    with torch.no_grad():
+        for name, item in state_of(module).items():
+            if name in before:
+                item.copy_(before[name])
 
 
 def kinds_of(module: Any) -> dict[str, str]:
@@ -115,3 +128,17 @@ def last_place_noise(seed: int, unit: float = 0.0) -> Callable[[Any], Any]:
         return moved if value.is_complex() else torch.where(value == value.round(), value, moved)
 
     return change
+
+
+def weights_to_place(
+    weights: Mapping[str, Any], facts: WeightFacts, module: Any
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the weights of both that are learned, each once; one that is tied by the name that both have."""
+    left_out = {*facts.buffers, *(name for names in facts.tied for name in names[1:])}
+    names: dict[int, str] = {}
+    for name, item in chain(module.named_parameters(remove_duplicate=False), unregistered(module).items()):
+        if id(item) not in names or name in weights:
+            names[id(item)] = name
+    own = state_of(module)
+    mine = {name: item for name, item in weights.items() if name not in left_out}
+    return mine, {name: own[name] for name in names.values() if name in own}

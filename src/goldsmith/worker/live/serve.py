@@ -78,6 +78,9 @@ class Server:
                 arrays = _read(request.file)
                 weights = {name: arrays[name] for name in request.paths}
                 return SideReply(loaded=self._side.load(weights, request.load))
+            case "round_weights":
+                self._side.round_weights(request.dtypes)
+                return SideReply()
             case "run":
                 return self._run(request)
             case "run_alone":
