@@ -88,6 +88,7 @@ class _Judging:
             self.both.notes += [f"the {side} {note}" for note in item.notes]
         count = self.both.reference.draw_inputs()
         self.both.candidate.take_inputs(self.both.reference.inputs())
+        self.both.own_inputs = self.both.candidate.make_own_inputs()
         self._carry()
         sets = (
             self._judge_set(number, f"inputs {number + 1}: " if count > 1 else "", f" {number + 1} of {count}")
@@ -165,11 +166,11 @@ class _Judging:
         measured = self.both.measure(ask, runs, told)
         if measured.unfaithful:
             raise CannotSay("repeats", "the reference gives another answer when it runs again on the same inputs")
-        cases = self._value_cases(prefix, runs, measured, gradients=gradients)
+        cases = self._value_cases(prefix, number, runs, measured, gradients=gradients)
         near = any(map(is_near, cases))
         if near:
             measured = self.both.measure(ask, runs, told, more=True)
-            cases = self._value_cases(prefix, runs, measured, gradients=gradients)
+            cases = self._value_cases(prefix, number, runs, measured, gradients=gradients)
         forward = cases[0]
         if self.both.ask.steps:
             steps = f"{self.both.ask.steps} step{'s' if self.both.ask.steps > 1 else ''}"
@@ -193,12 +194,14 @@ class _Judging:
             raise CannotSay("random", random_words(mine or theirs, side, self.both.ask.train))
         return looked
 
-    def _value_cases(self, prefix: str, runs: Runs, measured: Measured, *, gradients: bool) -> list[CaseVerdict]:
+    def _value_cases(
+        self, prefix: str, number: int, runs: Runs, measured: Measured, *, gradients: bool
+    ) -> list[CaseVerdict]:
         forward = self._case(f"{prefix}forward", runs, measured, lambda path: path in self.both.pairs.paths)
         forward = self.both.with_overwriting(forward, runs)
         if not gradients:
             return [forward]
-        back = self._gradient_case(f"{prefix}gradients", runs, measured)
+        back = self._gradient_case(f"{prefix}gradients", number, runs, measured)
         return [forward, back] if back.leaves or back.outcome != AGREES else [forward]
 
     def _depends_on_chance(self, base: RunAsk, measured: Measured) -> bool:
@@ -268,7 +271,7 @@ class _Judging:
             check_dtype=not self.both.mixed,
         )
 
-    def _gradient_case(self, name: str, runs: Runs, measured: Measured) -> CaseVerdict:
+    def _gradient_case(self, name: str, number: int, runs: Runs, measured: Measured) -> CaseVerdict:
         cut_off = runs.theirs.facts.cut_off
         if cut_off:
             return CaseVerdict(
@@ -282,7 +285,9 @@ class _Judging:
 
         def wanted(path: str) -> bool:
             section, _, weight = path.partition(".")
-            return section == INPUT_GRADIENTS or (section == GRADIENTS and weight in known)
+            if section == INPUT_GRADIENTS:
+                return self.both.is_shared_input(number, weight)
+            return section == GRADIENTS and weight in known
 
         return self._case(name, runs, measured, wanted)
 
@@ -331,6 +336,7 @@ class _Judging:
             self.both.their(precise),
             FINEST if runs.wide else CLOSE,
             measured.calls,
+            takes_others=self.both.own_inputs is not None,
         )
         pair = judge.pair(mine, theirs)
         if self.evidence is not None:

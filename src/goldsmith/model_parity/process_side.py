@@ -32,6 +32,7 @@ from goldsmith.process.sides import (
     Described,
     LoadAsk,
     Loaded,
+    OwnInputs,
     Ran,
     RunAsk,
     RunFacts,
@@ -104,6 +105,9 @@ class ProcessSide:
 
     def take_inputs(self, inputs: str) -> None:
         self._ask(SideRequest(method="take_inputs", file=inputs))
+
+    def make_own_inputs(self) -> OwnInputs | None:
+        return self._ask(SideRequest(method="make_own_inputs")).own
 
     def weights(self) -> SideReply:
         return self._ask(SideRequest(method="weights"))

@@ -35,6 +35,13 @@ class Described(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
 
 
+class OwnInputs(msgspec.Struct, frozen=True, kw_only=True):
+    """The inputs of a candidate that takes others than the reference: for each set, its arrays by name that are the
+    same as one of the reference's, with that one's name."""
+
+    same: tuple[dict[str, str], ...] = ()
+
+
 class GuessedRule(msgspec.Struct, frozen=True, kw_only=True):
     """A rule for weights that is tried: names with stars, as in an adapter. Where one matrix holds several, `by_head`
     says that these alternate head by head."""
@@ -182,6 +189,9 @@ class Side(Protocol):
     def take_inputs(self, inputs: Any) -> None:
         """Use these inputs."""
 
+    def make_own_inputs(self) -> OwnInputs | None:
+        """Make inputs of its own, of those that it was given if need be; None if it uses those."""
+
     def weights(self) -> Any:
         """Return the weights in a form that `load` of another side accepts."""
 
@@ -264,6 +274,7 @@ class SideReply(msgspec.Struct, frozen=True, kw_only=True):
     described: Described | None = None
     loaded: Loaded | None = None
     facts: RunFacts | None = None
+    own: OwnInputs | None = None
     alone: tuple[AloneRan, ...] = ()
     count: int = 0
     file: str = ""

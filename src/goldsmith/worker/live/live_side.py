@@ -24,6 +24,7 @@ from goldsmith.process.sides import (
     Described,
     LoadAsk,
     Loaded,
+    OwnInputs,
     Ran,
     RunAsk,
     RunFacts,
@@ -56,6 +57,7 @@ from goldsmith.worker.live.model_facts import (
     state_of,
     weights_to_place,
 )
+from goldsmith.worker.live.own_inputs import own_input_sets, same_inputs
 from goldsmith.worker.live.returned_values import InputSet, copied, input_sets, moved, named_values
 from goldsmith.worker.live.run_record import failure_of, trace_of
 from goldsmith.worker.live.working_model import WorkingModel, random_state_kept, random_states
@@ -124,6 +126,14 @@ class LiveSide:
 
     def take_inputs(self, inputs: list[InputSet]) -> None:
         self._inputs = inputs
+
+    def make_own_inputs(self) -> OwnInputs | None:
+        if self._given is None:
+            return None
+        reference = self._inputs
+        with random_state_kept(self._seed):
+            self._inputs = own_input_sets(self._given, reference)
+        return OwnInputs(same=tuple(map(same_inputs, self._inputs, reference)))
 
     def weights(self) -> dict[str, Any]:
         return state_of(self._working.module) if self._working else {}
