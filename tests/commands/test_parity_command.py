@@ -296,7 +296,7 @@ def test_functions_of_numpy_are_compared_too(functions: Path) -> None:
         (["good.py:twice", "good.py:twice", "--input", "missing"], 2, "--input: 'missing' fails with NameError"),
         (["good.py:twice", "good.py:twice", "--input", "object()"], 2, "cannot be given to two processes"),
         (["dies.py:f", "good.py:twice", *X], 3, "the process of dies.py:f ended with exit code 5"),
-        (["good.py:twice", "good.py:crash", *X], 3, "was killed by SIGSEGV in {}/good.py, line 40"),
+        (["good.py:twice", "good.py:crash", *X], 3, "was killed by SIGSEGV in {}/good.py, line 46"),
         (["good.py:twice", "good.py:leave", *X], 3, "ended with exit code 7 after it printed 'leaving'"),
         (["good.py:twice", "good.py:lose", *X], 3, "good.py:lose fails on its device: RuntimeError: CUDA error"),
         (["good.py:twice", "good.py:twice", *X, "--adapter", "adapter.py"], 2, "missing 1 required positional"),
