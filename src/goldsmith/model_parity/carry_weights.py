@@ -100,7 +100,7 @@ def carry_weights(both: BothSides, *, keep: bool) -> Carried:
         return Carried(first)
     tried = [] if first.unplaced else [_Arrangement(plain, first, far)]
     others = [LoadAsk(facts=mine.facts, layout=layout) for layout in first.layouts]
-    turned = _turned(mine, theirs)
+    turned = turned_matrices(mine, theirs)
     others += [LoadAsk(facts=mine.facts, turned=turned)] if turned else []
     for ask in others:
         loaded = both.candidate.load(weights, ask)
@@ -257,7 +257,7 @@ def require_used(idle: Iterable[IdleLine], mine: Iterable[str], theirs: Collecti
             raise IdleRule(item.line, item.why)
 
 
-def _turned(mine: Described, theirs: Described) -> tuple[str, ...]:
+def turned_matrices(mine: Described, theirs: Described) -> tuple[str, ...]:
     """Return the candidate's matrices that may be stored the other way round: those that are no rows of outputs, if
     the reference's are, or the reverse."""
     kinds = [mine.kinds.get(name) for name, shape in mine.weights.items() if len(shape) == 2]
