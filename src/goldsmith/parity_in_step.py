@@ -37,6 +37,7 @@ from goldsmith.model_parity.weight_guesses import WeightGuess, guess_places
 from goldsmith.model_parity.weight_words import guess_notes
 from goldsmith.model_parity.words import arrangement
 from goldsmith.process.sides import Described, LoadAsk, Loaded
+from goldsmith.weights.held_numbers import pairs_by_numbers
 from goldsmith.weights.models import is_module
 from goldsmith.weights.rules import Adapter
 from goldsmith.weights.transplant import CannotPlace, Transplant, plan
@@ -110,6 +111,8 @@ def compare_in_step(
     started = time.monotonic()
     mine, theirs = (dict(model.named_parameters()) for model in (reference, candidate))
     described = _described(reference), _described(candidate)
+    if not weights:
+        adapter = with_guesses(adapter, LoadAsk(), pairs_by_numbers(mine, theirs))
     try:
         plans = _plans(described, adapter, settings_of(candidate))
     except CannotPlace as problem:
@@ -189,7 +192,7 @@ def compare_in_step(
         cases=(case,),
         modules=judged,
         weights=carried,
-        condition="" if best.is_wrong else _condition(best.plan, mine, adapter),
+        condition="" if best.is_wrong or not weights else _condition(best.plan, mine, adapter),
         notes=(*guess_notes(carried), *notes),
         seconds=round(time.monotonic() - started, 3),
     )

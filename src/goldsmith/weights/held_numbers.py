@@ -35,7 +35,7 @@ def pairs_by_numbers(
 ) -> Iterator[tuple[str, str, bool]]:
     """Yield weights that hold nearly the same numbers, where there is only one such pair, and whether theirs are stored
     the other way round. Constants say nothing."""
-    left = [{name: item for name, item in side.items() if _tells(item)} for side in (mine, theirs)]
+    left = [{name: item.detach() for name, item in side.items() if _tells(item)} for side in (mine, theirs)]
     views: tuple[tuple[Callable[[Any], Any], bool], ...] = (
         (lambda item: item, False),
         (lambda item: item.mT if item.dim() >= 2 else item, True),
@@ -116,14 +116,14 @@ def _alike(
 def _sample(item: torch.Tensor) -> torch.Tensor:
     import torch
 
-    flat = item.detach().flatten()
+    flat = item.flatten()
     places = torch.linspace(0, flat.numel() - 1, min(_SAMPLED, flat.numel()), dtype=torch.float64).long()
     return flat[places.to(flat.device)].cpu().double().nan_to_num()
 
 
 def _whatever_the_order(item: torch.Tensor) -> torch.Tensor:
     """Return what does not depend on the order of rows."""
-    wide = item.detach().double()
+    wide = item.double()
     return wide.sum(0) if wide.dim() > 1 else wide.sort().values
 
 

@@ -167,6 +167,23 @@ def test_where_only_square_ones_are_the_other_way_round_the_first_line_says_so()
     assert "if layers.*.weight are stored the other way round" in str(found).splitlines()[0]
 
 
+def test_with_weights_of_their_own_those_that_hold_the_same_numbers_correspond() -> None:
+    reference, candidate = stack(nn.Linear, 8, 8, 8, 8), stack(nn.Linear, 8, 8, 8, 8, factor=1.1)
+    for number, other in enumerate((2, 0, 1)):  # the order in which they are registered is another
+        candidate.layers[other].load_state_dict(reference.layers[number].state_dict())
+    candidate.layers = nn.ModuleDict({name: candidate.layers[int(name)] for name in "012"})
+
+    def forward(x: Any, factor: float = 1.0) -> Any:
+        for name in "201":
+            x = torch.tanh(candidate.layers[name](x) * factor)
+        return x
+
+    candidate.forward = forward
+    found = goldsmith.parity(reference, candidate, torch.randn(3, 8), weights=False, in_step=True)
+    assert found, found
+    assert {item.name: item.theirs for item in found.modules}["layers.0"] == "layers.2"
+
+
 def test_what_does_not_fit_is_named_with_its_module_and_sizes() -> None:
     found = in_step(stack(nn.Linear, 8, 8, 4), stack(nn.Linear, 8, 8, 5))
     assert (found.outcome, found.report.kind) == ("could-not-run", "weights")
