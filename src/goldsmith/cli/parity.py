@@ -116,6 +116,7 @@ def parity(
 
         from goldsmith.check.evidence import Evidence
         from goldsmith.model_parity.both_sides import ParityAsk
+        from goldsmith.model_parity.brief import in_brief
         from goldsmith.model_parity.in_processes import judge_in_processes
         from goldsmith.process.sides import SideJob
         from goldsmith.render.console import open_console
@@ -163,7 +164,7 @@ def parity(
         if proposed is not None:
             _write_adapter(proposed, found.adapter_lines)
         if json:
-            report.print([found.brief() if brief else found], ok=found.exit_code == 0)
+            report.print([in_brief(found) if brief else found], ok=found.exit_code == 0)
         else:
             from goldsmith.render.parity import show_parity
 

@@ -97,7 +97,7 @@ class ModuleJudge:
         source = next(iter(found.sources), None)
         if source is not None:
             how = found.how(source)
-            found.first = describe_first_wrong(source, how, pair, self.described[1], theirs.facts.unused)
+            found.first = describe_first_wrong(source, how, pair, self.described, theirs.facts.unused)
         return found
 
     def _set_aside(self, pair: TracePair) -> None:
@@ -293,12 +293,16 @@ class ModuleJudge:
                 else _role(call, verdict, blamed, holders, paired=partner is not None or bool(apart)),
                 relative=pair.off.get(call.position),
                 relative_alone=off_by(answer.calls[0], call) if answer and answer.calls else None,
-                why=verdict.why if verdict else apart,
+                why=apart if verdict is None else verdict.why or (verdict.alone and _not_alone(verdict.said)) or "",
             )
         unpaired = [name for name, row in rows.items() if row.role == UNPAIRED]
         free = {call.module: call.kind for call in pair.theirs if call.module not in names.values()}
         lines = adapter_lines(unpaired, free, {name: row.kind for name, row in rows.items()})
         return JudgedModules(tuple(rows.values()), tuple(verdicts), tuple(lines))
+
+
+def _not_alone(said: str) -> str:
+    return f"it could not run alone on the reference's inputs: {said}" if said else ""
 
 
 def _role(call: Call, verdict: ModuleVerdict | None, blamed: set[str], holders: set[str], *, paired: bool) -> Role:

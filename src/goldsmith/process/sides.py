@@ -22,7 +22,8 @@ LINEAR, TABLE, OTHER = "linear", "table", "other"
 class Described(msgspec.Struct, frozen=True, kw_only=True):
     """An implementation before anything ran: its class or function, the floating dtype of its weights ("" if it has
     none), shapes and kinds of its weights, facts about them, the classes of its modules by name, and where each
-    class has its `forward`, as file and line."""
+    class has its `forward`, as file and line; of classes that are not a library's, where modules inside are `made`.
+    `settings` are how modules were made, by name, as far as they show it."""
 
     name: str
     is_module: bool = False
@@ -32,6 +33,8 @@ class Described(msgspec.Struct, frozen=True, kw_only=True):
     facts: WeightFacts = WeightFacts()
     modules: dict[str, str] = {}
     places: dict[str, str] = {}
+    made: dict[str, str] = {}
+    settings: dict[str, str] = {}
     notes: tuple[str, ...] = ()
 
 

@@ -54,6 +54,7 @@ from goldsmith.worker.live.model_facts import (
     put_back,
     row_orders,
     settings_of,
+    shown_settings,
     state_of,
     weights_to_place,
 )
@@ -113,6 +114,8 @@ class LiveSide:
             facts=weight_facts(module),
             modules={name: type(item).__name__ for name, item in module.named_modules()},
             places=places_of(module),
+            made=places_of(module, "__init__"),
+            settings=shown_settings(module),
             notes=(self._working.note,) if self._working.note else (),
         )
 

@@ -18,6 +18,7 @@ from goldsmith.weights.placement import Placed
 from goldsmith.worker.live.returned_values import InputSet
 
 _HEADS = ("num_heads", "n_heads", "n_head", "heads", "nhead", "num_attention_heads")
+_LONGEST = 200
 DTYPES = ("float64", "float32", "float16", "bfloat16")
 """Floating dtypes, the coarsest last."""
 
@@ -49,13 +50,33 @@ def kinds_of(module: Any) -> dict[str, str]:
     return found
 
 
-def places_of(module: Any) -> dict[str, str]:
-    """Return where the `forward` of each class of modules is: the file, as seen from here if it is below, and line."""
-    codes = {type(item).__name__: getattr(type(item).forward, "__code__", None) for item in module.modules()}
+def places_of(module: Any, method: str = "forward") -> dict[str, str]:
+    """Return where a method of each class of modules is: the file, as seen from here if it is below, and line. An
+    `__init__` of torch's makes nothing that anybody can change."""
+    kinds = {type(item).__name__: type(item) for item in module.modules()}
+    codes = {
+        name: getattr(getattr(kind, method), "__code__", None)
+        for name, kind in kinds.items()
+        if method == "forward" or not kind.__module__.startswith("torch.")
+    }
     here = f"{os.getcwd()}{os.sep}"
     return {
         name: f"{code.co_filename.removeprefix(here)}:{code.co_firstlineno}" for name, code in codes.items() if code
     }
+
+
+def shown_settings(module: Any) -> dict[str, str]:
+    """Return how each module was made: as torch shows it, else its numbers, texts and switches."""
+    found = {}
+    for name, item in module.named_modules():
+        try:
+            shown = item.extra_repr()
+        except Exception:  # it may be the user's own
+            shown = ""
+        own = {key: value for key, value in vars(item).items() if key[0] != "_" and key != "training"}
+        plain = (f"{key}={value!r}" for key, value in own.items() if type(value) in (bool, int, float, str))
+        found[name] = (shown or ", ".join(plain))[:_LONGEST]
+    return {name: text for name, text in found.items() if text}
 
 
 def settings_of(module: Any) -> dict[str, Any]:
