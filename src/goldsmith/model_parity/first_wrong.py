@@ -52,6 +52,12 @@ def describe_first_wrong(
     )
 
 
+def not_alone(verdict: ModuleVerdict) -> str:
+    """Say that a module could not be called by itself, and what it said; empty if it could."""
+    failed = verdict.alone and verdict.said
+    return f"it could not run alone on the reference's inputs: {verdict.said}" if failed else ""
+
+
 def _apart(mine: str, theirs: str) -> tuple[str, str]:
     """Return the settings that both modules have, and that differ."""
     one, two = (dict(part.split("=", 1) for part in text.split(", ") if "=" in part) for text in (mine, theirs))

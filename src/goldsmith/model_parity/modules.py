@@ -22,7 +22,7 @@ from goldsmith.model_parity.aligned_calls import (
     without_strangers,
 )
 from goldsmith.model_parity.begins_inside import begin_inside
-from goldsmith.model_parity.first_wrong import describe_first_wrong
+from goldsmith.model_parity.first_wrong import describe_first_wrong, not_alone
 from goldsmith.model_parity.given_inputs import GivenInputs
 from goldsmith.model_parity.judged_modules import JudgedModules
 from goldsmith.model_parity.module_pairs import adapter_lines, merged_modules, pair_modules
@@ -293,16 +293,12 @@ class ModuleJudge:
                 else _role(call, verdict, blamed, holders, paired=partner is not None or bool(apart)),
                 relative=pair.off.get(call.position),
                 relative_alone=off_by(answer.calls[0], call) if answer and answer.calls else None,
-                why=apart if verdict is None else verdict.why or (verdict.alone and _not_alone(verdict.said)) or "",
+                why=apart if verdict is None else verdict.why or not_alone(verdict),
             )
         unpaired = [name for name, row in rows.items() if row.role == UNPAIRED]
         free = {call.module: call.kind for call in pair.theirs if call.module not in names.values()}
         lines = adapter_lines(unpaired, free, {name: row.kind for name, row in rows.items()})
         return JudgedModules(tuple(rows.values()), tuple(verdicts), tuple(lines))
-
-
-def _not_alone(said: str) -> str:
-    return f"it could not run alone on the reference's inputs: {said}" if said else ""
 
 
 def _role(call: Call, verdict: ModuleVerdict | None, blamed: set[str], holders: set[str], *, paired: bool) -> Role:

@@ -54,13 +54,14 @@ from goldsmith.worker.live.model_facts import (
     put_back,
     row_orders,
     settings_of,
+    shapes_of,
     shown_settings,
     state_of,
     weights_to_place,
 )
 from goldsmith.worker.live.own_inputs import own_input_sets, same_inputs
-from goldsmith.worker.live.returned_values import InputSet, copied, input_sets, moved, named_values
-from goldsmith.worker.live.run_record import failure_of, trace_of
+from goldsmith.worker.live.returned_values import InputSet, backward_total, copied, input_sets, moved, named_values
+from goldsmith.worker.live.run_record import failure_of, trace_of, what_drew
 from goldsmith.worker.live.working_model import WorkingModel, random_state_kept, random_states
 
 MODEL = "model"
@@ -164,7 +165,7 @@ class LiveSide:
                 turned=ask.turned,
             )
         except CannotPlace as problem:
-            idle = idle_lines(self._adapter, problem.idle, _shapes(weights), _shapes(before))
+            idle = idle_lines(self._adapter, problem.idle, shapes_of(weights), shapes_of(before))
             reasons = tuple(reason.replace("gold", "the reference") for reason in problem.reasons)
             return Loaded(unplaced=problem.unplaced, free=problem.free, reasons=reasons, idle=idle)
         if loaded.unplaced is not None:  # perhaps it builds the rest in its first call
@@ -185,7 +186,7 @@ class LiveSide:
             other=tuple(name for mine, _ in placed for name in mine if not ask.keep and name not in held.names),
             rounded=held.rounded,
             assumed=tuple(name for item in loaded.placed if self._is_assumed(item) for name in item.gold),
-            idle=idle_lines(self._adapter, loaded.idle, _shapes(weights), _shapes(before), placed),
+            idle=idle_lines(self._adapter, loaded.idle, shapes_of(weights), shapes_of(before), placed),
             notes=load_notes(loaded.notes, ask),
             extra=loaded.extra,
             excused=(*(name for name in weights if self._adapter.excuses(name)), *loaded.shared),
@@ -217,7 +218,7 @@ class LiveSide:
         return Loaded(
             placed=tuple((item.gold, item.theirs) for item in loaded.placed),
             notes=tuple(loaded.notes),
-            idle=idle_lines(self._adapter, self._adapter.rules, _shapes(weights), _shapes(state_of(module))),
+            idle=idle_lines(self._adapter, self._adapter.rules, shapes_of(weights), shapes_of(state_of(module))),
             renamed=renamed_by(self._adapter),
             opaque=loaded.is_opaque,
         )
@@ -244,24 +245,12 @@ class LiveSide:
         finally:
             tracer.detach()
         values = {path: item.detach().clone() if is_tensor(item) else item for path, item in values.items()}
-        drew = self._what_drew(tracer) if len(before) == len(after) and before != after else ""
+        drew = what_drew(tracer, self._target, self._working) if len(before) == len(after) and before != after else ""
         return Ran(
             RunFacts(drew=drew, pure=purity.pure, **facts),
             values,
             trace_of(tracer) if ask.traced else None,
         )
-
-    def _what_drew(self, tracer: Tracer) -> str:
-        """Name the first module that drew random numbers, the innermost, where a trace shows it."""
-        if self._working is None:
-            return f"{getattr(self._target, '__name__', type(self._target).__name__)}()"
-        drew = None
-        for entry in (entry for entry in tracer.index if entry.get("drew")):
-            if drew is not None and entry["depth"] <= drew["depth"]:
-                break
-            drew = entry
-        name = (drew["module"] if drew else "") or "the model"
-        return f"{name} ({drew['class'] if drew else type(self._working.module).__name__})"
 
     def _raised(self, error: BaseException) -> None:
         """Take note of what a run raised."""
@@ -282,7 +271,7 @@ class LiveSide:
         if ask.traced and self._working is not None:
             facts["unused"] = unused_parameters(self._working.module, returned)
         if ask.gradients:
-            total = self._total(returned, values, ask)
+            total = backward_total(returned, values, ask.outputs, self._loss, self._seed)
             if total is None:
                 facts["cut_off"] = "no output depends on a parameter or an input by a path that has gradients"
             else:
@@ -305,7 +294,7 @@ class LiveSide:
             optimizer.zero_grad()
             args, kwargs, _, _ = self._arguments(ask)
             returned = self._call(*args, **kwargs)
-            total = self._total(returned, named_values(returned)[0], ask)
+            total = backward_total(returned, named_values(returned)[0], ask.outputs, self._loss, self._seed)
             if total is None:
                 return {}, {"cut_off": "its output has no gradients"}
             total.backward()
@@ -337,26 +326,6 @@ class LiveSide:
         floating = [name for name, item in arrays.items() if is_tensor(item) and item.requires_grad]
         before = {name: array_hash(detached(item)) for name, item in arrays.items()}
         return args, kwargs, dict(zip(floating, leaves, strict=False)), before
-
-    def _total(self, returned: Any, values: Mapping[str, Any], ask: RunAsk) -> Any:
-        """Return the number that gradients are taken of: the loss, else a fixed random combination of the outputs."""
-        torch = sys.modules.get("torch")
-        if torch is None:
-            return None
-        if self._loss is not None:
-            total = self._loss(returned)
-            return total if is_tensor(total) and total.requires_grad else None
-        parts = []
-        for number, path in enumerate(ask.outputs):
-            item = values.get(path)
-            if item is None or not is_tensor(item) or not item.requires_grad:
-                continue
-            generator = torch.Generator().manual_seed(self._seed * 1000 + number)
-            drawn = torch.randn(item.shape, generator=generator, dtype=torch.float64) / max(item.numel(), 1) ** 0.5
-            real = torch.view_as_real(item) if item.is_complex() else item
-            drawn = drawn.unsqueeze(-1).expand(real.shape) if item.is_complex() else drawn
-            parts.append((real * drawn.to(real)).sum())
-        return sum(parts) if parts else None
 
     def _gradients(self) -> dict[str, Any]:
         """Return gradients of the parameters under the reference's names."""
@@ -429,7 +398,3 @@ class LiveSide:
     def close(self) -> None:
         if self._working is not None:
             self._working.close()
-
-
-def _shapes(weights: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
-    return {name: tuple(item.shape) for name, item in weights.items()}

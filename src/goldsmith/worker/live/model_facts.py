@@ -29,6 +29,10 @@ def state_of(module: Any) -> dict[str, Any]:
     return state | {name: slot.value.detach() for name, slot in slots_beside(module).items()}
 
 
+def shapes_of(weights: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
+    return {name: tuple(item.shape) for name, item in weights.items()}
+
+
 def put_back(module: Any, before: Mapping[str, Any]) -> None:
     """Write weights into a module again, as `state_of` gave them."""
     import torch
