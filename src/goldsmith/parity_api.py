@@ -92,6 +92,7 @@ def parity(
     candidate: Callable[..., Any],
     inputs: Any,
     *,
+    inputs_candidate: Any = None,
     weights: bool = True,
     adapter: str | Path | Callable[[], None] | None = None,
     convert: Callable[[dict[str, Any]], Mapping[str, Any]] | None = None,
@@ -116,8 +117,9 @@ def parity(
     a list of several, each of which is compared. The reference's weights go into the candidate, by name, by the rules
     of `adapter` (a file, or a function that calls `rename`, `rows` and so on), or by shape; or as `convert` makes them,
     a function of the reference's state dict that returns the candidate's. With `weights=False` both keep their own.
-    `outputs` says which value of the candidate's is which of the reference's, where that is not clear:
-    {"0": "logits"}.
+    Where the candidate takes other arguments, `inputs_candidate` has as many sets of its own, in any of these forms, or
+    is a function of the reference's arguments that returns the candidate's. `outputs` says which value of the
+    candidate's is which of the reference's, where that is not clear: {"0": "logits"}.
 
     Compared are the outputs, and every gradient of `loss` (of a fixed random combination of the outputs, if there is
     none) unless `gradients` is False; with `steps`, the weights after so many steps of `optimizer`, a function of the
@@ -138,6 +140,8 @@ def parity(
     for name, number in (("rtol", rtol), ("atol", atol)):
         if number is not None and not 0 <= number < math.inf:
             raise BadTolerance(name, number)
+    if inputs_candidate is not None and in_step:
+        raise CannotCombine("inputs_candidate", "in_step=True")
     if convert is not None and (in_step or not weights):
         raise CannotCombine("convert", "in_step=True" if in_step else "weights=False")
     wanted = "" if dtype is None else str(dtype).removeprefix("torch.")
@@ -166,7 +170,7 @@ def parity(
     with contextlib.ExitStack() as stack:
         one = LiveSide(reference, inputs, **options)
         stack.callback(one.close)
-        two = LiveSide(candidate, adapter=rules, convert=convert, **options)
+        two = LiveSide(candidate, inputs_candidate, adapter=rules, convert=convert, **options)
         stack.callback(two.close)
         evidence = Evidence()
         return Parity(judge_parity(one, two, ask, progress or (lambda text: None), evidence), evidence)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from goldsmith.check.module_names import module_names
@@ -18,11 +19,32 @@ from goldsmith.errors.parity import NotCallable
 from goldsmith.gold.arrays import dtype_name, is_tensor
 from goldsmith.gold.calibration import SAFETY
 from goldsmith.instruments.rounding_noise import rounding_noise
-from goldsmith.model_parity.result import SEEN, SOURCE, UNPAIRED, VICTIM, CarriedWeights, ModuleParity, ParityReport
+from goldsmith.model_parity.carry_weights import turned_matrices, unplaced_words
+from goldsmith.model_parity.result import (
+    LIKELY,
+    PROVEN,
+    SEEN,
+    SOURCE,
+    UNPAIRED,
+    VICTIM,
+    CarriedWeights,
+    FirstWrong,
+    ModuleParity,
+    ParityReport,
+    WeightGuessReport,
+)
+from goldsmith.model_parity.weight_guesses import WeightGuess, guess_places
+from goldsmith.model_parity.weight_words import guess_notes
+from goldsmith.model_parity.words import arrangement
+from goldsmith.process.sides import Described, LoadAsk, Loaded
+from goldsmith.weights.held_numbers import pairs_by_numbers
 from goldsmith.weights.models import is_module
 from goldsmith.weights.rules import Adapter
 from goldsmith.weights.transplant import CannotPlace, Transplant, plan
-from goldsmith.worker.in_step import INPUTS, InStep, Moment, run_in_step
+from goldsmith.worker.in_step import INPUTS, InStep, Moment, StepDistance, run_in_step
+from goldsmith.worker.live.arrangements import arranged_weights
+from goldsmith.worker.live.guessed_places import with_guesses
+from goldsmith.worker.live.model_facts import kinds_of, places_of, settings_of
 from goldsmith.worker.live.returned_values import InputSet, copied, input_sets
 from goldsmith.worker.live.working_model import random_state_kept
 
@@ -32,6 +54,43 @@ ALONE = {"float64": 1e-11, "float32": 1e-6, "float16": 2e-3, "bfloat16": 1.5e-2}
 """Distance up to which a module that was given the reference's values agrees without further question: a few units in
 the last place of its dtype. Up to the distance above, it depends on the reference's noise."""
 _NOISE_SEED = 1
+_GUESSES = 2
+"""Guesses that are tried: each takes a pass of both models."""
+_LISTED = 4
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """A way to place the weights, with matrices of the candidate's that are `turned`, and the guess that it comes from,
+    if any."""
+
+    found: Transplant
+    turned: Sequence[str] = ()
+    guess: WeightGuess | None = None
+
+    @property
+    def placed(self) -> tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]:
+        return tuple((item.gold, item.theirs) for item in self.found.placed)
+
+    @property
+    def words(self) -> set[tuple[Any, ...]]:
+        """Return what tells one way from another."""
+        return {(item.gold, item.theirs, item.rule.transpose, item.mine, item.other) for item in self.found.placed}
+
+
+@dataclass
+class _Trial:
+    """Both models in step, with weights placed in one way: which moments are wrong by themselves."""
+
+    plan: _Plan
+    pairs: Mapping[str, str]
+    forced: InStep
+    wrong: list[Moment]
+    excused: list[StepDistance]
+
+    @property
+    def is_wrong(self) -> bool:
+        return bool(self.wrong) or any(moment.module == "" for moment in self.forced.missed)
 
 
 def compare_in_step(
@@ -45,79 +104,176 @@ def compare_in_step(
     seed: int,
 ) -> ParityReport:
     """Compare two torch modules. With `weights`, the candidate uses the reference's tensors meanwhile; only those that
-    have another form in it are copied."""
+    have another form in it are copied. Where the two differ then, other ways to place them are tried."""
     for side, model in (("reference", reference), ("candidate", candidate)):
         if not is_module(model):
             raise NotCallable(side, f"a {type(model).__name__}, which has no modules to run in step")
     started = time.monotonic()
     mine, theirs = (dict(model.named_parameters()) for model in (reference, candidate))
+    described = _described(reference), _described(candidate)
+    if not weights:
+        adapter = with_guesses(adapter, LoadAsk(), pairs_by_numbers(mine, theirs))
     try:
-        found = plan(_shapes(mine), _shapes(theirs), adapter, "", {})
+        plans = _plans(described, adapter, settings_of(candidate))
     except CannotPlace as problem:
+        reasons = tuple(reason.replace("gold", "the reference") for reason in problem.reasons)
         return ParityReport(
             name="",
             reference="",
             outcome=COULD_NOT_RUN,
             kind="weights",
-            reason="weights of the reference have no place in the candidate",
+            reason=unplaced_words(
+                problem.unplaced, problem.free, [*reasons, *_modules_of(problem, described)], described
+            ),
             weights=CarriedWeights(unplaced=problem.unplaced, free=problem.free),
         )
-    placed = tuple((item.gold, item.theirs) for item in found.placed)
     modules = dict(reference.named_modules()), dict(candidate.named_modules())
-    pairs = module_names(placed, modules[0], modules[1])
+    limit, alone = (rtol if rtol is not None else table[_dtype(mine, theirs)] for table in (IN_PLACE, ALONE))
     with contextlib.ExitStack() as stack:
         stack.enter_context(random_state_kept(seed))
         given, *others = input_sets(inputs)
-        if weights:
-            stack.enter_context(_exchanged(found, mine, theirs))
         stack.enter_context(_evaluating(reference, candidate))
 
-        def run(*, forced: bool) -> InStep:
+        def run(plan: _Plan, *, forced: bool) -> InStep:
             import torch
 
-            with torch.no_grad():
+            exchanged = _exchanged(plan.found, mine, theirs) if weights else contextlib.nullcontext()
+            with torch.no_grad(), exchanged:
                 calls = _call(reference, given), _call(candidate, given)
-                found = run_in_step(*calls, modules, pairs, forced=forced)
+                found = run_in_step(*calls, modules, module_names(plan.placed, *modules), forced=forced)
             found.outputs = None, None  # a model's logits can take as much memory as several of its layers
             return found
 
-        limit, alone = (rtol if rtol is not None else table[_dtype(mine, theirs)] for table in (IN_PLACE, ALONE))
-        forced = run(forced=True)
-        certain = next((number for number, item in enumerate(forced.distances) if not item.relative <= limit), None)
-        doubtful = [item for item in forced.distances[:certain] if item.relative > alone]
-        noise = _noise(reference, given, pairs, {item.moment for item in doubtful}) if doubtful else {}
-        wrong = [
-            item.moment
-            for item in forced.distances
-            if not item.relative <= max(alone, min(limit, SAFETY * noise.get(item.moment, 0.0)))
-        ]
-        is_wrong = bool(wrong) or any(moment.module == "" for moment in forced.missed)
-        plain = run(forced=False) if is_wrong else InStep()
+        def judge(plan: _Plan) -> _Trial:
+            pairs, forced = module_names(plan.placed, *modules), run(plan, forced=True)
+            certain = next((number for number, item in enumerate(forced.distances) if not item.relative <= limit), None)
+            doubtful = [item for item in forced.distances[:certain] if item.relative > alone]
+            noise = _noise(reference, given, pairs, {item.moment for item in doubtful}) if doubtful else {}
+            wrong = [
+                item.moment
+                for item in forced.distances
+                if not item.relative <= max(alone, min(limit, SAFETY * noise.get(item.moment, 0.0)))
+            ]
+            return _Trial(plan, pairs, forced, wrong, [item for item in doubtful if item.moment not in wrong])
+
+        trials = []
+        for plan in plans:
+            trials.append(judge(plan))
+            if not trials[-1].is_wrong:
+                break
+        best = min(trials, key=lambda trial: (trial.is_wrong, len(trial.wrong)))
+        plain = run(best.plan, forced=False) if best.is_wrong else InStep()
     notes = ["only the first set of inputs was run"] if others else []
-    excused = [item for item in doubtful if item.moment not in wrong]
-    if excused:
-        farthest = max(excused, key=lambda item: item.relative)
+    if best.excused:
+        farthest = max(best.excused, key=lambda item: item.relative)
         notes.append(
             f"up to {farthest.relative:.1e} off ({farthest.moment.module or 'the model'}), within {SAFETY:g} x the "
             "reference's own noise"
         )
-    source = _source(wrong, pairs) if is_wrong else None
-    judged = _modules(plain, forced, pairs, modules, source, limit)
-    outcome = DIFFERS if is_wrong else AGREES
-    kind = type(modules[1][pairs[source]]).__name__ if source is not None else ""
+    called = {item.moment.module for item in best.forced.distances}  # containers never are
+    source = _source(best.wrong, called) if best.is_wrong else None
+    judged = tuple(_modules(plain, best.forced, best.pairs, modules, source, limit))
+    kind = type(modules[1][best.pairs[source]]).__name__ if source is not None else ""
+    outcome = DIFFERS if best.is_wrong else AGREES
+    row = next((item for item in judged if item.name == source), None)
+    reason = "" if row is None else f"{row.label}: {row.why or 'wrong by itself, given the right inputs'}"
+    case = CaseVerdict(name="forward pass", title="", outcome=outcome, judged_in=_dtype(mine, theirs), reason=reason)
+    carried = CarriedWeights(placed=best.plan.placed, guess=_guess_report(best) if weights else None)
     return ParityReport(
         name="",
         reference="",
         outcome=outcome,
+        reason=reason,
         first_divergence=source or (type(reference).__name__ if source == "" else ""),
-        first_name=(pairs[source] or kind) if source is not None else "",
+        first_name=(best.pairs[source] or kind) if source is not None else "",
         first_kind=kind,
         first_how="" if source is None else SEEN,
-        cases=(CaseVerdict(name="forward pass", title="", outcome=outcome, judged_in=_dtype(mine, theirs)),),
-        modules=tuple(judged),
-        weights=CarriedWeights(placed=placed),
-        notes=tuple(notes),
+        first=None if row is None else _first(row, kind, candidate),
+        cases=(case,),
+        modules=judged,
+        weights=carried,
+        condition="" if best.is_wrong or not weights else _condition(best.plan, mine, adapter),
+        notes=(*guess_notes(carried), *notes),
         seconds=round(time.monotonic() - started, 3),
+    )
+
+
+def _described(model: Any) -> Described:
+    return Described(
+        name=type(model).__name__,
+        is_module=True,
+        weights=_shapes(dict(model.named_parameters())),
+        kinds=kinds_of(model),
+        modules={name: type(item).__name__ for name, item in model.named_modules()},
+    )
+
+
+def _plans(described: tuple[Described, Described], adapter: Adapter, settings: Mapping[str, Any]) -> list[_Plan]:
+    """Return ways to place all weights: as names, rules and shapes say, with matrices the other way round, and guesses.
+    Raise CannotPlace if there is none."""
+    mine, theirs = described
+    found: list[_Plan] = []
+    first: CannotPlace | None = None
+    guesses = [guess for guess in guess_places(mine, theirs)[:_GUESSES] if not guess.missing]
+    ways: list[tuple[Sequence[str], WeightGuess | None]] = [((), None)]
+    ways += [(turned, None) for turned in (turned_matrices(mine, theirs),) if turned]
+    ways += [((), guess) for guess in guesses]
+    for turned, guess in ways:
+        rules = adapter if guess is None else with_guesses(adapter, LoadAsk(guessed=guess.rules))
+        try:
+            placed = plan(mine.weights, theirs.weights, rules, "", settings, turned=turned)
+        except CannotPlace as problem:
+            first = first or problem
+            continue
+        made = _Plan(placed, turned, guess)
+        if all(made.words != other.words for other in found):
+            found.append(made)
+    if not found:
+        assert first is not None
+        raise first
+    return found
+
+
+def _modules_of(problem: CannotPlace, described: tuple[Described, Described]) -> list[str]:
+    """Say which modules the weights that do not fit belong to."""
+    found = []
+    for side, weights, item in zip(
+        ("reference", "candidate"), (problem.unplaced, problem.free), described, strict=True
+    ):
+        names = dict.fromkeys(name.rpartition(".")[0] for name in weights)
+        listed = [f"{name} ({item.modules[name]})" if name else item.name for name in names if name in item.modules]
+        more = f" and {len(listed) - _LISTED} more" if len(listed) > _LISTED else ""
+        if listed:
+            found.append(f"They belong to {', '.join(listed[:_LISTED])}{more} of the {side}")
+    return found
+
+
+def _guess_report(trial: _Trial) -> WeightGuessReport | None:
+    placed = [name for mine, _ in trial.plan.placed for name in mine]
+    pairs = trial.plan.guess.other_names(placed) if trial.plan.guess else []
+    if not pairs:
+        return None
+    words, why = (
+        tuple(dict.fromkeys(found)) for found in zip(*((pair.words, pair.why) for pair in pairs), strict=True)
+    )
+    return WeightGuessReport(sure=LIKELY if trial.is_wrong else PROVEN, by=why, pairs=words)
+
+
+def _condition(made: _Plan, mine: Mapping[str, Any], adapter: Adapter) -> str:
+    """Say which matrices must be stored the other way round for the two to agree, where nothing else shows it."""
+    arranged = arranged_weights(made.found.placed, mine, LoadAsk(turned=tuple(made.turned)), adapter)
+    return arrangement(Loaded(arranged=tuple(arranged)))
+
+
+def _first(row: ModuleParity, kind: str, candidate: Any) -> FirstWrong:
+    off = row.relative_alone
+    return FirstWrong(
+        name=row.theirs or row.name,
+        kind=kind,
+        how=SEEN,
+        place=places_of(candidate).get(kind, ""),
+        relative=None if off is None or off == float("inf") else float(f"{off:.3g}"),
+        where=row.why,
     )
 
 
@@ -141,19 +297,19 @@ def _noise(
     return {item.moment: item.relative for item in found.distances if item.relative < float("inf")}
 
 
-def _source(wrong: Sequence[Moment], pairs: Mapping[str, str]) -> str:
+def _source(wrong: Sequence[Moment], called: Collection[str]) -> str:
     """Return the module at which the difference begins: the first whose outputs are wrong by themselves, or that gives
     a module inside it wrong inputs; the model itself if it never returns as the reference does."""
     first = wrong[0] if wrong else None
     if first is None or not first.module:
         return ""
-    return _around(first.module, pairs) if first.what == INPUTS else first.module
+    return _around(first.module, called) if first.what == INPUTS else first.module
 
 
-def _around(module: str, pairs: Mapping[str, str]) -> str:
-    """Return the nearest paired module that contains another."""
+def _around(module: str, called: Collection[str]) -> str:
+    """Return the nearest of the modules that were called that contains another."""
     above = module.rpartition(".")[0]
-    while above and above not in pairs:
+    while above and above not in called:
         above = above.rpartition(".")[0]
     return above
 
@@ -167,6 +323,7 @@ def _modules(
     limit: float,
 ) -> Iterator[ModuleParity]:
     in_place, alone = _by_module(plain), _by_module(forced)
+    problems = {item.moment.module: item.problem for item in forced.distances if item.problem}
     for name, module in modules[0].items():
         distance = in_place.get(name)
         role = UNPAIRED if name not in pairs else SOURCE if name == source else ""
@@ -180,6 +337,7 @@ def _modules(
             role=role,
             relative=distance,
             relative_alone=alone.get(name),
+            why=problems.get(name, ""),
         )
 
 

@@ -80,6 +80,12 @@ FUNCTIONS = """
     def turned(x):
         return x + 1j * x
 
+    def minus(x, y):
+        return x - y
+
+    def taken(*, off, of):
+        return of - off
+
     def draw(x):
         return x + np.random.rand(*x.shape)
 
@@ -106,6 +112,22 @@ FUNCTIONS = """
         def __call__(self, x):
             return self.factor * x
 
+"""
+EACH_ITS_OWN = """
+import numpy as np
+from good import minus, taken
+
+def reference():
+    return minus
+
+def candidate():
+    return taken
+
+def inputs():
+    return [(np.arange(3.0), np.ones(3)), {"x": np.ones(2), "y": np.ones(2)}]
+
+def inputs_candidate(x, y):
+    return dict(off=y, of=x)
 """
 
 
@@ -136,6 +158,8 @@ def functions(tmp_path_factory: pytest.TempPathFactory) -> Path:
         dies="import os\nos._exit(5)\n",
         loud='print("importing")\ndef f(x):\n    print("called")\n    return x * 2\n',
         unfinished="def reference():\n    return abs\n",
+        each_its_own=EACH_ITS_OWN,
+        own_fails=EACH_ITS_OWN.replace("return dict", "raise ValueError('no')  #"),
         adapter="from goldsmith.adapter import rename\nrename('a')\n",
     )
 
@@ -272,7 +296,7 @@ def test_functions_of_numpy_are_compared_too(functions: Path) -> None:
         (["good.py:twice", "good.py:twice", "--input", "missing"], 2, "--input: 'missing' fails with NameError"),
         (["good.py:twice", "good.py:twice", "--input", "object()"], 2, "cannot be given to two processes"),
         (["dies.py:f", "good.py:twice", *X], 3, "the process of dies.py:f ended with exit code 5"),
-        (["good.py:twice", "good.py:crash", *X], 3, "was killed by SIGSEGV in {}/good.py, line 40"),
+        (["good.py:twice", "good.py:crash", *X], 3, "was killed by SIGSEGV in {}/good.py, line 46"),
         (["good.py:twice", "good.py:leave", *X], 3, "ended with exit code 7 after it printed 'leaving'"),
         (["good.py:twice", "good.py:lose", *X], 3, "good.py:lose fails on its device: RuntimeError: CUDA error"),
         (["good.py:twice", "good.py:twice", *X, "--adapter", "adapter.py"], 2, "missing 1 required positional"),
@@ -296,10 +320,36 @@ def test_what_cannot_be_compared_is_told_in_a_sentence(
     assert "Traceback" not in found.err
 
 
+OWN = ("good.py:minus", "good.py:taken", "--input", "np.arange(3.0), np.ones(3)")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        ([*OWN, "--input-candidate", "dict(of=inputs[0], off=inputs[1])"], 0, "agrees with good.py:minus in forward"),
+        ([*OWN, "--input-candidate", "dict(of=inputs[1], off=inputs[0])"], 1, "differs from good.py:minus"),
+        ([*OWN, "--input-candidate", "dict(of=np.arange(3.0), off=np.ones(3))"], 0, "agrees"),
+        ([*OWN, "--input-candidate", "inputs['x']"], 2, "--input-candidate: \"inputs['x']\" fails with"),
+        ([*OWN, "--input-candidate", "[inputs[0], inputs[1]]"], 2, "makes 2 sets of inputs of one"),
+        (["--with", "each_its_own.py"], 0, "agrees with reference() of each_its_own.py in inputs 1"),
+        (["--with", "own_fails.py"], 3, "inputs_candidate() fails: ValueError: no"),
+    ],
+)
+def test_a_candidate_may_be_called_with_inputs_of_its_own(
+    functions: Path, arguments: list[str], code: int, said: str
+) -> None:
+    found = run(functions, *arguments)
+    assert said in " ".join((found.out + found.err).split())
+    assert found.code == code
+    assert "Traceback" not in found.err
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
         (["good.py:twice", *X], "TARGET is missing"),
+        ([*OWN, "--input-candidate", "1", "--input-candidate", "2"], "--input is given once and --input-candidate 2"),
+        (["--with", "each_its_own.py", "--input-candidate", "1"], "define inputs_candidate() in each_its_own.py"),
         (["good.py:twice", "good.py:twice"], "--input is missing"),
         (["good.py:twice", "good.py:twice", *X, "--dtype", "int8"], "--dtype is int8"),
         (["good.py:twice", "good.py:twice", *X, "--seed", "-1"], "--seed is -1"),

@@ -22,6 +22,13 @@ _DTYPES = ("float64", "float32", "bfloat16", "float16")
 @option("--init", metavar="ARGS", help="Arguments to build both with: 'dim=64, heads=4'.")
 @option("--init-candidate", metavar="ARGS", help="Arguments to build TARGET with, if others.")
 @option("--input", "inputs", metavar="EXPR", multiple=True, help="What both are called with; several, one by one.")
+@option(
+    "--input-candidate",
+    "own_inputs",
+    metavar="EXPR",
+    multiple=True,
+    help="What TARGET is called with instead; REF's are inputs.",
+)
 @option("--output", "outputs", metavar="REF=TARGET", multiple=True, help="Which output is which: '0=logits'.")
 @option("--adapter", metavar="FILE", type=PATH, help="Rules that say where the weights go.")
 @option(
@@ -48,6 +55,7 @@ def parity(
     init: str | None,
     init_candidate: str | None,
     inputs: tuple[str, ...],
+    own_inputs: tuple[str, ...],
     outputs: tuple[str, ...],
     adapter: Path | None,
     proposed: Path | None,
@@ -83,13 +91,15 @@ def parity(
         goldsmith parity --with setup.py --train --steps 3
 
     An --input is an expression that knows torch, np and REF's module: one value, several with commas between them for
-    positional arguments, or dict(x=…) for named ones. What both print is not shown. Models too large for copies and
-    traces are compared in Python, by goldsmith.parity(…, in_step=True).
+    positional arguments, or dict(x=…) for named ones. Where TARGET takes others, each --input has an --input-candidate
+    that makes them of REF's: --input 'dict(ids=…, pixels=…)' --input-candidate 'inputs["pixels"], inputs["ids"]'. What
+    both print is not shown. Models too large for copies and traces are compared in Python, by
+    goldsmith.parity(…, in_step=True).
 
     Exit codes: 0 agrees, 1 differs, 2 bad usage, 3 could not run, or inconclusive.
     """
     with report_errors("parity", as_json=json, debug=debug, subjects="candidates") as report:
-        _check_options(reference, candidate, setup, inputs)
+        _check_options(reference, candidate, setup, inputs, own_inputs)
         if brief and not json:
             raise BadUsage("goldsmith parity", "--brief is for --json; leave it out, or add --json")
         if convert and own_weights:
@@ -106,6 +116,7 @@ def parity(
 
         from goldsmith.check.evidence import Evidence
         from goldsmith.model_parity.both_sides import ParityAsk
+        from goldsmith.model_parity.brief import in_brief
         from goldsmith.model_parity.in_processes import judge_in_processes
         from goldsmith.process.sides import SideJob
         from goldsmith.render.console import open_console
@@ -128,7 +139,7 @@ def parity(
             role="candidate",
             target=candidate or "",
             init=init if init_candidate is None else init_candidate,
-            inputs=(),
+            inputs=own_inputs,
             adapter=str(adapter.resolve()) if adapter else "",
             convert=convert or "",
         )
@@ -153,7 +164,7 @@ def parity(
         if proposed is not None:
             _write_adapter(proposed, found.adapter_lines)
         if json:
-            report.print([found.brief() if brief else found], ok=found.exit_code == 0)
+            report.print([in_brief(found) if brief else found], ok=found.exit_code == 0)
         else:
             from goldsmith.render.parity import show_parity
 
@@ -179,13 +190,24 @@ def _check_options(
     candidate: str | None,
     setup: Path | None,
     inputs: Sequence[str],
+    own_inputs: Sequence[str],
 ) -> None:
     if setup is None and (reference is None or candidate is None):
         raise BadUsage("goldsmith parity", f"{'REF' if reference is None else 'TARGET'} is missing; name both models")
     if setup is not None and (reference is not None or inputs):
         raise BadUsage("goldsmith parity", "--with says what is compared; leave out REF, TARGET and --input")
+    if setup is not None and own_inputs:
+        problem = f"--with says what is compared; leave out --input-candidate, and define inputs_candidate() in {setup}"
+        raise BadUsage("goldsmith parity", problem)
     if setup is None and not inputs:
         raise BadUsage("goldsmith parity", "--input is missing; say what both are called with")
+    if own_inputs and len(own_inputs) != len(inputs):
+        problem = f"--input is given {_times(len(inputs))} and --input-candidate {_times(len(own_inputs))}"
+        raise BadUsage("goldsmith parity", f"{problem}; give one for each")
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
 
 
 def _check_numbers(steps: int, threads: int, seed: int, dtype: str) -> None:

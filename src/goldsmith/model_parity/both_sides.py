@@ -22,7 +22,7 @@ from goldsmith.model_parity.output_pairs import (
     spell_as_options,
 )
 from goldsmith.process.messages import Failure
-from goldsmith.process.sides import FLOAT64, OUTPUT, OWN, Described, Ran, RunAsk, Side
+from goldsmith.process.sides import FLOAT64, INPUT_GRADIENTS, OUTPUT, OWN, Described, OwnInputs, Ran, RunAsk, Side
 
 _COARSENESS = ("float64", "float32", "float16", "bfloat16")
 
@@ -72,6 +72,12 @@ class BothSides:
     notes: list[str] = field(default_factory=list)
     described: tuple[Described, Described] = (Described(name=""), Described(name=""))
     pairs: OutputPairs = field(default_factory=OutputPairs)
+    own_inputs: OwnInputs | None = None
+    """The candidate's inputs, if it takes others than the reference."""
+
+    def is_shared_input(self, number: int, name: str) -> bool:
+        """Say whether the candidate takes an input of the reference's, in a set of inputs."""
+        return self.own_inputs is None or name in self.own_inputs.same[number].values()
 
     def run(self, side: Side, name: str, ask: RunAsk) -> Ran:
         ran = side.run(ask)
@@ -131,7 +137,13 @@ class BothSides:
             if plain.facts.failure is None:
                 facts = msgspec.structs.replace(plain.facts, cut_off=f"its backward fails: {ran.facts.failure.message}")
                 ran = Ran(facts, plain.values, plain.trace)
-        return Ran(ran.facts, renamed(ran.values, self.pairs.paths), ran.trace)
+        values, facts = renamed(ran.values, self.pairs.paths), ran.facts
+        if self.own_inputs is not None:
+            same = self.own_inputs.same[ask.inputs]
+            values = with_input_names(values, same)
+            overwrote = (same.get(name, f"{name} (its own)") for name in facts.overwrote)
+            facts = msgspec.structs.replace(facts, overwrote=tuple(overwrote))
+        return Ran(facts, values, ran.trace)
 
     def their(self, ask: RunAsk) -> RunAsk:
         """Return the request as the candidate gets it: under its names, and inputs in its dtype if that is another."""
@@ -189,6 +201,16 @@ def renamed(values: Mapping[str, Any], paths: Mapping[str, str]) -> dict[str, An
         return dict(values)
     found = {mine: values[theirs] for mine, theirs in paths.items() if theirs in values}
     return found | {path: value for path, value in values.items() if path.partition(".")[0] != OUTPUT}
+
+
+def with_input_names(values: Mapping[str, Any], same: Mapping[str, str]) -> dict[str, Any]:
+    """Return the candidate's values with gradients of inputs under the reference's names, where both take the same."""
+    split = {path: path.partition(".") for path in values}
+    return {
+        f"{section}.{same[name]}" if section == INPUT_GRADIENTS else path: values[path]
+        for path, (section, _, name) in split.items()
+        if section != INPUT_GRADIENTS or name in same
+    }
 
 
 def farthest_output(mine: Mapping[str, Any], theirs: Mapping[str, Any], paths: Mapping[str, str]) -> float:

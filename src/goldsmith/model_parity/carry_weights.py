@@ -16,6 +16,7 @@ import msgspec
 from goldsmith.errors.parity import IdleRule
 from goldsmith.model_parity.both_sides import BothSides
 from goldsmith.model_parity.guess_score import NOT_COUNTED, ModuleScores, Score
+from goldsmith.model_parity.own_weights import load_what_fits, pair_own_weights
 from goldsmith.model_parity.result import LIKELY, PROVEN, UNSURE, WeightGuessReport
 from goldsmith.model_parity.unit_pairs import CALLS, NAMES, ORDER, SHAPES, UnitPair
 from goldsmith.model_parity.weight_guesses import WeightGuess, guess_places, missing_lines
@@ -88,14 +89,18 @@ def carry_weights(both: BothSides, *, keep: bool) -> Carried:
     if first.refusal:
         raise CannotConvertWeights(first.refusal)
     require_used(first.idle, mine.modules, theirs.modules)
-    if first.opaque or not keep:
+    if first.opaque:
         return Carried(first)
+    if not keep:
+        own = pair_own_weights(both, weights, first, ModuleScores(both).call_orders)
+        both.notes += own.notes
+        return Carried(own.loaded, own.missing)
     far = float("inf") if first.unplaced else both.distance()
     if far <= AGREEING:
         return Carried(first)
     tried = [] if first.unplaced else [_Arrangement(plain, first, far)]
     others = [LoadAsk(facts=mine.facts, layout=layout) for layout in first.layouts]
-    turned = _turned(mine, theirs)
+    turned = turned_matrices(mine, theirs)
     others += [LoadAsk(facts=mine.facts, turned=turned)] if turned else []
     for ask in others:
         loaded = both.candidate.load(weights, ask)
@@ -160,16 +165,11 @@ def _rivals(best: _Arrangement, rest: list[_Arrangement]) -> list[_Arrangement]:
 
 def _try(both: BothSides, weights: Any, guess: WeightGuess, ask: LoadAsk) -> _Arrangement | None:
     """Put weights in as guessed; what does not fit then is left out. None if nothing has a place."""
-    loaded = both.candidate.load(weights, ask)
-    reasons = loaded.reasons
-    if loaded.unplaced:
-        ask = msgspec.structs.replace(ask, missing=(*ask.missing, *loaded.unplaced))
-        loaded = both.candidate.load(weights, ask)
+    loaded, ask = load_what_fits(both, weights, ask)
     if loaded.unplaced or not loaded.placed:
         return None
     placed = {name for mine, _ in loaded.placed for name in mine} | set(loaded.excused)
     missing = tuple(name for name in names_to_place(both.described[0]) if name not in placed)
-    loaded = msgspec.structs.replace(loaded, reasons=reasons)
     return _Arrangement(ask, loaded, both.distance(), guess, missing)
 
 
@@ -257,7 +257,7 @@ def require_used(idle: Iterable[IdleLine], mine: Iterable[str], theirs: Collecti
             raise IdleRule(item.line, item.why)
 
 
-def _turned(mine: Described, theirs: Described) -> tuple[str, ...]:
+def turned_matrices(mine: Described, theirs: Described) -> tuple[str, ...]:
     """Return the candidate's matrices that may be stored the other way round: those that are no rows of outputs, if
     the reference's are, or the reverse."""
     kinds = [mine.kinds.get(name) for name, shape in mine.weights.items() if len(shape) == 2]

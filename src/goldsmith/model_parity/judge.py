@@ -33,6 +33,7 @@ from goldsmith.model_parity.judged_modules import ORGANISED_DIFFERENTLY, SMALL, 
 from goldsmith.model_parity.modules import ModuleJudge
 from goldsmith.model_parity.noise import FINEST, Limits, Measured
 from goldsmith.model_parity.output_pairs import CannotPairOutputs
+from goldsmith.model_parity.own_weights import comparable_weights, judge_rounding, rounded_to
 from goldsmith.model_parity.result import CarriedWeights, ParityReport
 from goldsmith.model_parity.weight_words import agrees_without, guess_notes
 from goldsmith.model_parity.words import arrangement, random_words
@@ -87,6 +88,7 @@ class _Judging:
             self.both.notes += [f"the {side} {note}" for note in item.notes]
         count = self.both.reference.draw_inputs()
         self.both.candidate.take_inputs(self.both.reference.inputs())
+        self.both.own_inputs = self.both.candidate.make_own_inputs()
         self._carry()
         sets = (
             self._judge_set(number, f"inputs {number + 1}: " if count > 1 else "", f" {number + 1} of {count}")
@@ -112,8 +114,11 @@ class _Judging:
             self.carried = CarriedWeights(unplaced=problem.loaded.unplaced, free=problem.loaded.free)
             raise CannotSay("weights", str(problem)) from None
         self.loaded, self.lines = found.loaded, found.lines
-        if self.loaded.unplaced:  # weights stay as they are, and only some of them correspond
-            self.both.notes.append("gradients are not compared: names and shapes do not say which weights correspond")
+        if self.loaded.rounded and not self.both.tolerance_given:  # so that nothing but its code is judged
+            self.both.reference.round_weights(self.loaded.rounded)
+            self.both.notes.append(
+                f"both ran with weights rounded to {rounded_to(self.loaded)}, as the candidate's are"
+            )
         free = {name: theirs.weights[name] for name in self.loaded.extra if name in theirs.weights}
         self.carried = CarriedWeights(
             placed=self.loaded.placed,
@@ -161,11 +166,11 @@ class _Judging:
         measured = self.both.measure(ask, runs, told)
         if measured.unfaithful:
             raise CannotSay("repeats", "the reference gives another answer when it runs again on the same inputs")
-        cases = self._value_cases(prefix, runs, measured, gradients=gradients)
+        cases = self._value_cases(prefix, number, runs, measured, gradients=gradients)
         near = any(map(is_near, cases))
         if near:
             measured = self.both.measure(ask, runs, told, more=True)
-            cases = self._value_cases(prefix, runs, measured, gradients=gradients)
+            cases = self._value_cases(prefix, number, runs, measured, gradients=gradients)
         forward = cases[0]
         if self.both.ask.steps:
             steps = f"{self.both.ask.steps} step{'s' if self.both.ask.steps > 1 else ''}"
@@ -189,10 +194,15 @@ class _Judging:
             raise CannotSay("random", random_words(mine or theirs, side, self.both.ask.train))
         return looked
 
-    def _value_cases(self, prefix: str, runs: Runs, measured: Measured, *, gradients: bool) -> list[CaseVerdict]:
+    def _value_cases(
+        self, prefix: str, number: int, runs: Runs, measured: Measured, *, gradients: bool
+    ) -> list[CaseVerdict]:
         forward = self._case(f"{prefix}forward", runs, measured, lambda path: path in self.both.pairs.paths)
         forward = self.both.with_overwriting(forward, runs)
-        return [forward, self._gradient_case(f"{prefix}gradients", runs, measured)] if gradients else [forward]
+        if not gradients:
+            return [forward]
+        back = self._gradient_case(f"{prefix}gradients", number, runs, measured)
+        return [forward, back] if back.leaves or back.outcome != AGREES else [forward]
 
     def _depends_on_chance(self, base: RunAsk, measured: Measured) -> bool:
         """Say whether the candidate returns something else where it draws other random numbers."""
@@ -261,7 +271,7 @@ class _Judging:
             check_dtype=not self.both.mixed,
         )
 
-    def _gradient_case(self, name: str, runs: Runs, measured: Measured) -> CaseVerdict:
+    def _gradient_case(self, name: str, number: int, runs: Runs, measured: Measured) -> CaseVerdict:
         cut_off = runs.theirs.facts.cut_off
         if cut_off:
             return CaseVerdict(
@@ -271,11 +281,13 @@ class _Judging:
                 kind="gradients",
                 reason=f"the candidate has no gradients: {cut_off}",
             )
-        known = {name for mine, _ in self.loaded.placed for name in mine}
+        known = comparable_weights(self.loaded)
 
         def wanted(path: str) -> bool:
             section, _, weight = path.partition(".")
-            return section == INPUT_GRADIENTS or (section == GRADIENTS and weight in known)
+            if section == INPUT_GRADIENTS:
+                return self.both.is_shared_input(number, weight)
+            return section == GRADIENTS and weight in known
 
         return self._case(name, runs, measured, wanted)
 
@@ -295,7 +307,7 @@ class _Judging:
                     reason=f"the {side} cannot be trained: {problem}",
                     failure=ran.facts.failure,
                 )
-        known = {name for mine, _ in self.loaded.placed for name in mine}
+        known = comparable_weights(self.loaded)
 
         def wanted(path: str) -> bool:
             section, _, weight = path.partition(".")
@@ -324,6 +336,7 @@ class _Judging:
             self.both.their(precise),
             FINEST if runs.wide else CLOSE,
             measured.calls,
+            takes_others=self.both.own_inputs is not None,
         )
         pair = judge.pair(mine, theirs)
         if self.evidence is not None:
@@ -355,6 +368,7 @@ class _Judging:
 
     def _report(self, cases: list[CaseVerdict]) -> ParityReport:
         judged = self.judged or JudgedModules()
+        condition, cases = judge_rounding(self.both, self.loaded, cases)
         outcome = gravest(case.outcome for case in cases)
         if outcome == AGREES and self.both.ask.weights and self.carried.unplaced:
             raise CannotSay("weights", agrees_without(self.carried), lines=self.lines)
@@ -374,7 +388,7 @@ class _Judging:
             cases=tuple(cases),
             modules=judged.modules,
             weights=self.carried,
-            condition=arrangement(self.loaded) if outcome == AGREES else "",
+            condition=(condition or arrangement(self.loaded)) if outcome == AGREES else "",
             adapter_lines=tuple(dict.fromkeys((*self.lines, *judged.lines))),
             notes=tuple(dict.fromkeys(self.both.notes)),
         )

@@ -18,11 +18,16 @@ def pair_modules(
     there: Mapping[str, str],
     renamed: Sequence[tuple[str, str]],
     close: float,
+    other: Collection[str] = (),
 ) -> dict[str, str]:
     """Map the reference's modules to those of the candidate's that are `there`, by name and class. Those that have no
-    weights, and another name, are paired inside of the innermost modules around them that are paired."""
+    weights, and another name, are paired inside of the innermost modules around them that are paired. What has `other`
+    numbers in its weights is paired by what it returns, first of all."""
     found = _by_adapter(mine, there, renamed)
     found = module_names(placed, [call.module for call in mine], list(there)) | found
+    if other:
+        held = {name.rpartition(".")[0] for one, _ in placed for name in one if name not in other}
+        found = _by_values(found, {"", *held}, mine, theirs, close)
     weighty = {name for one, two in placed for weight in (*one, *two) for name in _around(weight)}
     outputs = {name: call for name, call in _last_calls(theirs).items() if name not in weighty}
     calls = _last_calls(mine)
@@ -46,6 +51,27 @@ def pair_modules(
             found[call.module] = by_class[0]
         elif len(free) == len(left) == 1 and _same_form(outputs[free[0]], call):
             found[call.module] = free[0]
+    return found
+
+
+def _by_values(
+    names: Mapping[str, str], sure: Collection[str], mine: Sequence[Call], theirs: Sequence[Call], close: float
+) -> dict[str, str]:
+    """Pair modules that are the only ones to return the same, but for those that are `sure`. Such a partner is no other
+    module's any more."""
+    calls, outputs = _last_calls(mine), _last_calls(theirs)
+
+    def is_same(name: str, other: str) -> bool:
+        return name in calls and other in outputs and _returns_the_same(outputs[other], calls[name], close)
+
+    right = {name for name, other in names.items() if name in sure or is_same(name, other)}
+    found = dict(names)
+    for name in (name for name in calls if name not in right and calls[name].tells):
+        used = {found[item] for item in right}
+        same = [other for other in outputs if other not in used and is_same(name, other)]
+        if len(same) == 1:
+            found = {item: other for item, other in found.items() if other != same[0]} | {name: same[0]}
+            right.add(name)
     return found
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,9 +22,11 @@ from goldsmith.model_parity.aligned_calls import (
     without_strangers,
 )
 from goldsmith.model_parity.begins_inside import begin_inside
-from goldsmith.model_parity.first_wrong import describe_first_wrong
+from goldsmith.model_parity.first_wrong import describe_first_wrong, not_alone
+from goldsmith.model_parity.given_inputs import GivenInputs
 from goldsmith.model_parity.judged_modules import JudgedModules
 from goldsmith.model_parity.module_pairs import adapter_lines, merged_modules, pair_modules
+from goldsmith.model_parity.own_weights import comparable_weights
 from goldsmith.model_parity.result import HOLDS, MERGED, SOURCE, UNKNOWN, UNPAIRED, VICTIM, ModuleParity, Role
 from goldsmith.model_parity.row_orders import NOT_COMPARABLE, RowOrders
 from goldsmith.process.messages import Failure
@@ -57,6 +59,9 @@ class ModuleJudge:
     alone: Alone = field(default_factory=Alone)
     given_own: dict[int, list[Any]] = field(default_factory=dict)
     """By position of the reference's calls that were made alone, the candidate's own tensors that they were given."""
+    takes_others: bool = False
+    """Whether the candidate takes other inputs than the reference."""
+    inputs: GivenInputs = field(default_factory=GivenInputs)
     incomparable: dict[int, str] = field(default_factory=dict)
     """The reference's calls, by position, that cannot be compared, and why."""
 
@@ -68,7 +73,7 @@ class ModuleJudge:
         one = calls_in(mine.trace) if mine.trace is not None else []
         two = calls_in(theirs.trace) if theirs.trace is not None else []
         there = self.described[1].modules
-        names = pair_modules(self.loaded.placed, one, two, there, self.loaded.renamed, self.close)
+        names = pair_modules(self.loaded.placed, one, two, there, self.loaded.renamed, self.close, self.loaded.other)
         names = without_strangers(one, two, names)
         self.as_made = {call.position: call for call in one}
         self.as_called = {call.position: call for call in two}
@@ -81,6 +86,9 @@ class ModuleJudge:
         pair.only_weights_tell = True
         pair.weights = lambda: {MODEL: tuple(self.described[0].weights)}
         pair.pair()
+        if self.takes_others:
+            self.inputs = GivenInputs.of(self.as_made, self.as_called)
+            self.inputs.accept(pair, self.as_made, self.as_called)
         self._set_aside(pair)
         return pair
 
@@ -89,7 +97,7 @@ class ModuleJudge:
         source = next(iter(found.sources), None)
         if source is not None:
             how = found.how(source)
-            found.first = describe_first_wrong(source, how, pair, self.described[1], theirs.facts.unused)
+            found.first = describe_first_wrong(source, how, pair, self.described, theirs.facts.unused)
         return found
 
     def _set_aside(self, pair: TracePair) -> None:
@@ -154,11 +162,18 @@ class ModuleJudge:
         mine = self._gradients(self.reference, self.ask, [(call, call) for call in calls])
         theirs = self._gradients(self.candidate, self.their_ask, [(call, self._partner(pair, call)) for call in calls])
         verdicts = judge_calls(pair, Alone())
+        known = comparable_weights(self.loaded)
         for call in calls:
             one, two = mine.get(call.position, {}), theirs.get(call.position)
             if two is None or not one:
                 continue
-            wrong = [name for name in one if _far(two.get(name), one[name])]
+            taken = bool(call.module) or not self.takes_others
+            wrong = [
+                name
+                for name in one
+                if (taken if name.startswith("input.") else name.partition(".")[2] in known)
+                and _far(two.get(name), one[name])
+            ]
             if wrong:
                 source = ModuleVerdict(
                     case="",
@@ -217,9 +232,10 @@ class ModuleJudge:
         for call in calls.values():
             ordered = dataclasses.replace(call, inputs=self.orders.to_candidate(call.module, call.inputs))
             partner = self._partner(pair, call)
-            ask, given = _request(ordered, partner, pair.names[MODEL][call.module])
+            kept = self.inputs.kept_in(partner)
+            ask, given = _request(ordered, partner, pair.names[MODEL][call.module], kept=kept)
             self.given_own[call.position] = [
-                own for own in partner.inputs if any(item is own for item in given.values())
+                own for own in partner.inputs if id(own) not in kept and any(item is own for item in given.values())
             ]
             asks.append(ask)
             tensors |= given
@@ -241,7 +257,8 @@ class ModuleJudge:
         asks: list[AloneAsk] = []
         tensors: dict[str, Any] = {}
         for call, form in calls:
-            made, given = _request(call, form, form.module, gradients=True)
+            kept = self.inputs.kept_in(form) if side is self.candidate else set()
+            made, given = _request(call, form, form.module, gradients=True, kept=kept)
             asks.append(made)
             tensors |= given
         found, arrays = side.run_alone(ask, asks, tensors) if asks else ([], {})
@@ -276,7 +293,7 @@ class ModuleJudge:
                 else _role(call, verdict, blamed, holders, paired=partner is not None or bool(apart)),
                 relative=pair.off.get(call.position),
                 relative_alone=off_by(answer.calls[0], call) if answer and answer.calls else None,
-                why=verdict.why if verdict else apart,
+                why=apart if verdict is None else verdict.why or not_alone(verdict),
             )
         unpaired = [name for name, row in rows.items() if row.role == UNPAIRED]
         free = {call.module: call.kind for call in pair.theirs if call.module not in names.values()}
@@ -298,15 +315,21 @@ def _role(call: Call, verdict: ModuleVerdict | None, blamed: set[str], holders: 
     return HOLDS
 
 
-def _request(call: Call, partner: Call, module: str, *, gradients: bool = False) -> tuple[AloneAsk, dict[str, Any]]:
+def _request(
+    call: Call, partner: Call, module: str, *, gradients: bool = False, kept: Collection[int] = ()
+) -> tuple[AloneAsk, dict[str, Any]]:
     """Return a request to make the reference's `call` with the candidate's module. Where the candidate takes other
-    arguments, it is called as it was, with the reference's tensors in place of those that correspond."""
-    same = arguments(partner) == arguments(call) and [_shape(item) for item in partner.inputs] == [
-        _shape(item) for item in call.inputs
-    ]
+    arguments, it is called as it was, with the reference's tensors in place of those that correspond, but for those
+    that are `kept`."""
+    keeps = any(id(item) in kept for item in partner.inputs)
+    same = (
+        not keeps
+        and arguments(partner) == arguments(call)
+        and [_shape(item) for item in partner.inputs] == [_shape(item) for item in call.inputs]
+    )
     inputs, form, narrow = call.inputs, call.form, call.bfloat16
     if not same and partner.form is not None:
-        inputs, form, narrow = tuple(_nearest(partner.inputs, call.inputs)), partner.form, partner.bfloat16
+        inputs, form, narrow = tuple(_nearest(partner.inputs, call.inputs, kept)), partner.form, partner.bfloat16
     made = AloneAsk(
         number=call.position,
         module=module,
@@ -318,18 +341,22 @@ def _request(call: Call, partner: Call, module: str, *, gradients: bool = False)
     return made, {f"{call.position}.{index}": item for index, item in enumerate(inputs)}
 
 
-def _nearest(theirs: Sequence[Any], mine: Sequence[Any]) -> list[Any]:
+def _nearest(theirs: Sequence[Any], mine: Sequence[Any], kept: Collection[int] = ()) -> list[Any]:
     """Return, for each of their tensors, the reference's that corresponds, with their axes: the nearest of those that
-    do; their own where there is none."""
+    do; their own where there is none, or where it is `kept`."""
     rest = list(mine)
     found = []
     for tensor in theirs:
-        near = [
-            (distance(tensor, shaped), number, shaped)
-            for number, item in enumerate(rest)
-            if item.dtype.kind == tensor.dtype.kind and correspond(item, tensor)
-            for shaped in [as_shaped(item, tensor)]
-        ]
+        near = (
+            []
+            if id(tensor) in kept
+            else [
+                (distance(tensor, shaped), number, shaped)
+                for number, item in enumerate(rest)
+                if item.dtype.kind == tensor.dtype.kind and correspond(item, tensor)
+                for shaped in [as_shaped(item, tensor)]
+            ]
+        )
         if not near:
             found.append(tensor)
             continue

@@ -54,7 +54,14 @@ def pair_outputs(mine: Ran, theirs: Ran, asked: Mapping[str, str], spell: Spelli
         note = f"the reference returns {_named(path)}, the candidate {_named(other)}: taken for the same"
         return OutputPairs({path: other}, [note])
     if len(one) == 1:
-        return _one_of_several(one, two, spell)
+        return _one_of_several(one, two, theirs.facts.returned, spell)
+    fitting = [path for path, value in one.items() if _fits(next(iter(two.values())), value)]
+    if len(two) == 1 and len(fitting) == 1:
+        left = ", ".join(_named(path) for path in list(one)[:_LISTED] if path != fitting[0])
+        note = (
+            f"the reference returns {len(one)} values; {_named(fitting[0])}, the only one that fits what the candidate "
+        )
+        return OutputPairs({fitting[0]: next(iter(two))}, [f"{note}returns, was compared, and not {left}"])
     if mine.facts.returned == theirs.facts.returned == "tuple":
         return _by_name(one, two)
     raise CannotPairOutputs(_question(mine, theirs, one, two, spell))
@@ -67,18 +74,21 @@ def _by_name(one: Mapping[str, Any], two: Mapping[str, Any]) -> OutputPairs:
     return OutputPairs({path: path for path in one}, notes)
 
 
-def _one_of_several(one: Mapping[str, Any], two: Mapping[str, Any], spell: Spelling) -> OutputPairs:
+def _one_of_several(one: Mapping[str, Any], two: Mapping[str, Any], returned: str, spell: Spelling) -> OutputPairs:
+    """Pair the only value of the reference's with the only one that fits it, or the first in a tuple."""
     path, value = next(iter(one.items()))
     first, *_ = two
-    same = [other for other, item in two.items() if _shape(item) == _shape(value)]
-    if len(same) != 1 and first not in same:
+    same = [other for other, item in two.items() if _fits(item, value)]
+    if len(same) != 1 and (first not in same or returned != "tuple"):
         listed = _described(two)
+        fitting = "several" if same else "none"
         raise CannotPairOutputs(
-            f"the reference returns one tensor ({_shape_words(value)}), the candidate several ({listed}), none of "
-            f"that shape: say which it is with {spell({_short(path): _short(first)})}"
+            f"the reference returns one tensor ({_form_words(value)}), the candidate several ({listed}), {fitting} of "
+            f"that shape and kind: say which it is with {spell({_short(path): _short((same or [first])[0])})}"
         )
     chosen = same[0] if len(same) == 1 else first
-    note = f"the candidate returns {len(two)} values; {_named(chosen)} was compared"
+    which = "the only one that fits" if len(same) == 1 else f"the first of {len(same)} that fit"
+    note = f"the candidate returns {len(two)} values; {_named(chosen)}, {which}, was compared"
     return OutputPairs({path: chosen}, [note])
 
 
@@ -124,6 +134,21 @@ def _described(values: Mapping[str, Any]) -> str:
 
 def _shape(value: Any) -> tuple[int, ...]:
     return tuple(getattr(value, "shape", ()))
+
+
+def _fits(one: Any, two: Any) -> bool:
+    return (_shape(one), _kind(one)) == (_shape(two), _kind(two))
+
+
+def _kind(value: Any) -> str:
+    """Return what kind of numbers a value holds, whatever their size."""
+    name = str(getattr(value, "dtype", type(value).__name__)).removeprefix("torch.").lower()
+    kinds = {"bfloat": "float", "float": "float", "complex": "complex", "bool": "bool"}
+    return next((kind for start, kind in kinds.items() if name.startswith(start)), "int")
+
+
+def _form_words(value: Any) -> str:
+    return f"{_shape_words(value)} {_kind(value)}" if _shape(value) else "a number"
 
 
 def _shape_words(value: Any) -> str:

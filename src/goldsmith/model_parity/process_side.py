@@ -32,6 +32,7 @@ from goldsmith.process.sides import (
     Described,
     LoadAsk,
     Loaded,
+    OwnInputs,
     Ran,
     RunAsk,
     RunFacts,
@@ -105,6 +106,9 @@ class ProcessSide:
     def take_inputs(self, inputs: str) -> None:
         self._ask(SideRequest(method="take_inputs", file=inputs))
 
+    def make_own_inputs(self) -> OwnInputs | None:
+        return self._ask(SideRequest(method="make_own_inputs")).own
+
     def weights(self) -> SideReply:
         return self._ask(SideRequest(method="weights"))
 
@@ -112,6 +116,9 @@ class ProcessSide:
         found = self._ask(SideRequest(method="load", file=weights.file, paths=weights.paths, load=ask)).loaded
         assert found is not None
         return found
+
+    def round_weights(self, dtypes: Mapping[str, str]) -> None:
+        self._ask(SideRequest(method="round_weights", dtypes=dict(dtypes)))
 
     def run(self, ask: RunAsk) -> Ran:
         reply = self._ask(SideRequest(method="run", run=ask))

@@ -20,8 +20,6 @@ How = Literal["", "seen", "inferred", "inside"]
 SEEN: How = "seen"
 INFERRED: How = "inferred"
 INSIDE: How = "inside"
-_SHOWN = 10
-"""How many of each are named in brief."""
 
 
 class ModuleParity(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,7 +97,15 @@ class FirstWrong(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     how: How = ""
     """How it is known, as in `first_how`."""
     place: str = ""
-    """File and line of its `forward`."""
+    """File and line of its `forward`; where that is a library's, of the `__init__` that makes it."""
+    reference: str = ""
+    """Its name in the reference; empty for the model itself."""
+    reference_place: str = ""
+    """The same of the reference's."""
+    settings: str = ""
+    """How the reference's was made, where the candidate's was made otherwise."""
+    their_settings: str = ""
+    """How the candidate's was made."""
     inputs: tuple[str, ...] = ()
     """Shapes of what the reference's takes."""
     their_inputs: tuple[str, ...] = ()
@@ -112,6 +118,8 @@ class FirstWrong(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How far its output is off, over the size of the reference's."""
     where: str = ""
     """Where what it returns differs, given the same inputs, and what that looks like."""
+    why: str = ""
+    """What else is known, such as which modules inside could not be judged."""
     unused: tuple[str, ...] = ()
     """Its weights on which nothing that the candidate returns depends."""
 
@@ -134,13 +142,13 @@ class BriefParity(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     also: tuple[str, ...] = ()
     """Other modules that are wrong by themselves."""
     unknown: dict[str, str] = {}
-    """Modules of which nothing is known, with the reason; at most ten."""
+    """Modules of which nothing is known, with the reason; at most ten, those inside the first wrong one first."""
     unplaced: tuple[str, ...] = ()
     """Weights of the reference's that have no place in the candidate; at most ten."""
     guess: str = ""
     """How sure the guess is by which weights were placed, if there was one."""
     adapter_lines: tuple[str, ...] = ()
-    """Lines of an adapter that say where weights go; at most ten."""
+    """Lines of an adapter that say where weights go, where that is in doubt; at most ten."""
     notes: tuple[str, ...] = ()
     """Harmless differences, and what was assumed; at most five."""
 
@@ -189,25 +197,6 @@ class ParityReport(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def exit_code(self) -> int:
         return {AGREES: 0, DIFFERS: 1, COULD_NOT_RUN: 3}.get(self.outcome, 3)
-
-    def brief(self) -> BriefParity:
-        """Return what somebody in a hurry reads: some two kilobytes."""
-        unknown = {item.label: item.why for item in self.modules if item.role in (UNKNOWN, UNPAIRED) and item.why}
-        wrong = (item.label for item in self.modules if item.role == SOURCE)
-        return BriefParity(
-            name=self.name,
-            reference=self.reference,
-            outcome=self.outcome,
-            kind=self.kind,
-            reason=self.reason,
-            first=self.first,
-            also=tuple(label for label in wrong if label.split(" ")[0] != self.first_name)[:_SHOWN],
-            unknown=dict(list(unknown.items())[:_SHOWN]),
-            unplaced=tuple(self.weights.unplaced)[:_SHOWN],
-            guess=self.weights.guess.sure if self.weights.guess else "",
-            adapter_lines=self.adapter_lines[:_SHOWN],
-            notes=self.notes[: _SHOWN // 2],
-        )
 
     def plain(self) -> dict[str, Any]:
         """Return every field, as JSON can hold it."""

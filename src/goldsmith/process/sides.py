@@ -22,7 +22,8 @@ LINEAR, TABLE, OTHER = "linear", "table", "other"
 class Described(msgspec.Struct, frozen=True, kw_only=True):
     """An implementation before anything ran: its class or function, the floating dtype of its weights ("" if it has
     none), shapes and kinds of its weights, facts about them, the classes of its modules by name, and where each
-    class has its `forward`, as file and line."""
+    class has its `forward`, as file and line; of classes that are not a library's, where modules inside are `made`.
+    `settings` are how modules were made, by name, as far as they show it."""
 
     name: str
     is_module: bool = False
@@ -32,7 +33,16 @@ class Described(msgspec.Struct, frozen=True, kw_only=True):
     facts: WeightFacts = WeightFacts()
     modules: dict[str, str] = {}
     places: dict[str, str] = {}
+    made: dict[str, str] = {}
+    settings: dict[str, str] = {}
     notes: tuple[str, ...] = ()
+
+
+class OwnInputs(msgspec.Struct, frozen=True, kw_only=True):
+    """The inputs of a candidate that takes others than the reference: for each set, its arrays by name that are the
+    same as one of the reference's, with that one's name."""
+
+    same: tuple[dict[str, str], ...] = ()
 
 
 class GuessedRule(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,7 +58,7 @@ class GuessedRule(msgspec.Struct, frozen=True, kw_only=True):
 class LoadAsk(msgspec.Struct, frozen=True, kw_only=True):
     """A request to load the reference's weights. `turned` are matrices of the candidate's that are stored the other way
     round; `guessed` are rules that are tried before the adapter's, `missing` weights of the reference's that are left
-    out. Unless `keep`, only the names are matched, and the weights stay as they are."""
+    out. Unless `keep`, it is only said which weights correspond, by their numbers too, and they stay as they are."""
 
     facts: WeightFacts = WeightFacts()
     layout: str = ""
@@ -75,7 +85,8 @@ class Loaded(msgspec.Struct, frozen=True, kw_only=True):
     which of the reference's it is. `arranged` are weights of the candidate's that are taken to be stored otherwise than
     usual, and nothing but the result says so: in the `layout`, or the other way round. `idle` are lines of the
     adapter's that place nothing. `refusal` says why weights could not be converted; where the conversion is `opaque`,
-    it is not known which weights correspond."""
+    it is not known which weights correspond. Where the weights stay as they are, `other` are those of the reference's
+    for which other numbers are held, `rounded` those that are held rounded to a dtype."""
 
     placed: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = ()
     assumed: tuple[str, ...] = ()
@@ -93,6 +104,8 @@ class Loaded(msgspec.Struct, frozen=True, kw_only=True):
     idle: tuple[IdleLine, ...] = ()
     refusal: str = ""
     opaque: bool = False
+    other: tuple[str, ...] = ()
+    rounded: dict[str, str] = {}
 
 
 class RunAsk(msgspec.Struct, frozen=True, kw_only=True):
@@ -179,11 +192,17 @@ class Side(Protocol):
     def take_inputs(self, inputs: Any) -> None:
         """Use these inputs."""
 
+    def make_own_inputs(self) -> OwnInputs | None:
+        """Make inputs of its own, of those that it was given if need be; None if it uses those."""
+
     def weights(self) -> Any:
         """Return the weights in a form that `load` of another side accepts."""
 
     def load(self, weights: Any, ask: LoadAsk) -> Loaded:
         """Put another implementation's weights into this one."""
+
+    def round_weights(self, dtypes: Mapping[str, str]) -> None:
+        """Round these weights of its own, each to a dtype, until it is closed."""
 
     def run(self, ask: RunAsk) -> Ran:
         """Run it once on fresh copies of the inputs."""
@@ -228,6 +247,7 @@ class SideRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     method: str
     load: LoadAsk | None = None
+    dtypes: dict[str, str] = {}
     run: RunAsk | None = None
     calls: tuple[AloneAsk, ...] = ()
     file: str = ""
@@ -257,6 +277,7 @@ class SideReply(msgspec.Struct, frozen=True, kw_only=True):
     described: Described | None = None
     loaded: Loaded | None = None
     facts: RunFacts | None = None
+    own: OwnInputs | None = None
     alone: tuple[AloneRan, ...] = ()
     count: int = 0
     file: str = ""

@@ -8,6 +8,10 @@ from typing import Any
 
 import pytest
 
+from goldsmith.check.verdicts import CaseVerdict
+from goldsmith.model_parity.brief import in_brief
+from goldsmith.model_parity.result import CarriedWeights, FirstWrong, ModuleParity, ParityReport
+from goldsmith.render.json_output import encode_report
 from support import fork_cli
 
 MODEL = """
@@ -58,6 +62,8 @@ def test_of_a_wrong_one_it_has_file_line_shapes_and_where(tmp_path: Path) -> Non
     )
     assert first["inputs"] == first["their_inputs"] == first["outputs"] == first["their_outputs"] == ["(2, 5, 24)"]
     assert first["where"] == "everywhere"
+    assert (first["reference"], first["reference_place"]) == ("attention", f"old.py:{LINE}")
+    assert "attention (Attention) is the first to go wrong" in found["reason"]
     assert first["relative"] > 0.1
 
 
@@ -79,6 +85,72 @@ def test_where_in_the_output_it_differs_is_told(tmp_path: Path) -> None:
 
 def test_of_a_right_one_it_has_nothing_but_the_outcome(tmp_path: Path) -> None:
     assert brief(tmp_path) == {"name": "new.py:Net", "reference": "old.py:Net", "outcome": "agrees"}
+
+
+def test_of_a_module_of_torch_it_leads_to_where_it_is_made_and_says_how_it_was_made_otherwise(tmp_path: Path) -> None:
+    first = brief(tmp_path, "nn.LayerNorm(24)", "nn.LayerNorm(24, eps=0.01)")["first"]
+    line = MODEL.splitlines().index("class Net(nn.Module):") + 2
+    assert (first["name"], first["kind"], first["place"]) == ("norm", "LayerNorm", f"new.py:{line}")
+    assert (first["settings"], first["their_settings"]) == ("eps=1e-05", "eps=0.01")
+
+
+def test_of_what_could_not_be_judged_it_says_why(tmp_path: Path) -> None:
+    edit = "return self.o(super().__call__(x) if False else inner(self, scores @ v))"
+    new = MODEL.replace("return self.o((scores @ v).transpose(1, 2).flatten(2))", edit)
+    new = new.replace(
+        "class Attention", "def inner(self, x):\n    return x.transpose(1, 2).flatten(2) * 1.5\n\n\nclass Attention"
+    )
+    new = new.replace("def forward(self, x):\n        q, k", "def forward(self, x, *, extra):\n        q, k", 1)
+    new = new.replace("self.attention(self.norm(x))", "self.attention(self.norm(x) * 1.1, extra=object())")
+    found = brief(tmp_path, MODEL, new)
+    assert "could not run alone on the reference's inputs" in found["unknown"]["attention (Attention)"]
+
+
+def test_it_is_small_whatever_there_is_to_say() -> None:
+    long = "a sentence that goes on and on " * 40
+    names = [f"layers.{number}.{'inner.' * 60}norm" for number in range(200)]
+    first = FirstWrong(
+        name=names[0],
+        kind=long,
+        how="inside",
+        place=f"/home/{long}/model.py:7",
+        reference=names[0],
+        reference_place=f"/home/{long}/old.py:7",
+        settings=long,
+        their_settings=long,
+        inputs=(long,) * 50,
+        their_inputs=(long,) * 50,
+        outputs=(long,) * 50,
+        their_outputs=(long,) * 50,
+        where=long,
+        why=long,
+        unused=tuple(names),
+    )
+    report = ParityReport(
+        name=long,
+        reference=long,
+        outcome="differs",
+        kind="overwrites",
+        reason=long,
+        first=first,
+        first_name=names[0],
+        cases=(CaseVerdict(name="forward", title="", outcome="differs"),),
+        modules=tuple(ModuleParity(name=name, kind="Norm", role="unknown", why=long) for name in names),
+        weights=CarriedWeights(unplaced=dict.fromkeys(names, (3, 4))),
+        adapter_lines=tuple(names),
+        notes=(long,) * 30,
+    )
+    found = in_brief(report)
+    assert found.first is not None
+    assert found.first.place.endswith("model.py:7")
+    assert len(encode_report("parity", "candidates", [found], ok=False)) < 2_500
+    assert len(encode_report("parity", "candidates", [found], ok=False).encode()) < 2_600
+
+
+def test_what_the_reader_has_said_is_not_repeated() -> None:
+    notes = ("weights placed by the adapter: norm as pre", "the reference changes its input 0 in place")
+    report = ParityReport(name="a", reference="b", outcome="agrees", notes=notes, adapter_lines=("rename('a', 'b')",))
+    assert (in_brief(report).notes, in_brief(report).adapter_lines) == (notes[1:], ())
 
 
 def test_brief_without_json_is_refused(tmp_path: Path) -> None:

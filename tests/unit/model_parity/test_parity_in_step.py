@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -122,3 +123,82 @@ def test_weights_without_a_place_are_named() -> None:
 def test_a_function_has_no_modules_to_run_in_step() -> None:
     with pytest.raises(goldsmith.GoldsmithError, match="no modules to run in step"):
         goldsmith.parity(torch.relu, torch.tanh, torch.randn(3), in_step=True)
+
+
+class Conv1D(nn.Module):  # type: ignore[misc, name-defined]
+    """A matrix whose columns are outputs, as GPT-2 has them."""
+
+    def __init__(self, inputs: int, outputs: int) -> None:
+        super().__init__()
+        self.weight, self.bias = nn.Parameter(torch.randn(inputs, outputs)), nn.Parameter(torch.randn(outputs))
+
+    def forward(self, x: Any) -> Any:
+        return x @ self.weight + self.bias
+
+
+def stack(kind: Any, *sizes: int, factor: float = 1.0) -> Any:
+    class Stack(nn.Module):  # type: ignore[misc, name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = nn.ModuleList(kind(one, two) for one, two in pairwise(sizes))
+
+        def forward(self, x: Any) -> Any:
+            for layer in self.layers:
+                x = torch.tanh(layer(x) * factor)
+            return x
+
+    torch.manual_seed(0)
+    return Stack()
+
+
+@pytest.mark.parametrize("kinds", [(Conv1D, nn.Linear), (nn.Linear, Conv1D)])
+def test_matrices_that_are_stored_the_other_way_round_are_carried_so_square_ones_too(kinds: Any) -> None:
+    reference, candidate = (stack(kind, 8, 8, 24, 8) for kind in kinds)
+    found = in_step(reference, candidate)
+    assert found, found
+    assert "if " not in str(found).splitlines()[0]  # other sizes show it
+    wrong = in_step(reference, stack(kinds[1], 8, 8, 24, 8, factor=1.1))
+    assert wrong.first_divergence == "Stack"
+
+
+def test_where_only_square_ones_are_the_other_way_round_the_first_line_says_so() -> None:
+    found = in_step(stack(Conv1D, 8, 8, 8), stack(nn.Linear, 8, 8, 8))
+    assert found, found
+    assert "if layers.*.weight are stored the other way round" in str(found).splitlines()[0]
+
+
+def test_with_weights_of_their_own_those_that_hold_the_same_numbers_correspond() -> None:
+    reference, candidate = stack(nn.Linear, 8, 8, 8, 8), stack(nn.Linear, 8, 8, 8, 8, factor=1.1)
+    for number, other in enumerate((2, 0, 1)):  # the order in which they are registered is another
+        candidate.layers[other].load_state_dict(reference.layers[number].state_dict())
+    candidate.layers = nn.ModuleDict({name: candidate.layers[int(name)] for name in "012"})
+
+    def forward(x: Any, factor: float = 1.0) -> Any:
+        for name in "201":
+            x = torch.tanh(candidate.layers[name](x) * factor)
+        return x
+
+    candidate.forward = forward
+    found = goldsmith.parity(reference, candidate, torch.randn(3, 8), weights=False, in_step=True)
+    assert found, found
+    assert {item.name: item.theirs for item in found.modules}["layers.0"] == "layers.2"
+
+
+def test_what_does_not_fit_is_named_with_its_module_and_sizes() -> None:
+    found = in_step(stack(nn.Linear, 8, 8, 4), stack(nn.Linear, 8, 8, 5))
+    assert (found.outcome, found.report.kind) == ("could-not-run", "weights")
+    assert "layers.1.weight (4×8)" in found.report.reason
+    assert "layers.1 (Linear) of the candidate" in found.report.reason
+    assert "build both with the same sizes" in found.report.reason
+
+
+def test_an_output_of_another_shape_is_told_where_it_arises() -> None:
+    class Turned(nn.Linear):  # type: ignore[misc, name-defined]
+        def forward(self, x: Any) -> Any:
+            return super().forward(x).transpose(0, 1)
+
+    torch.manual_seed(0)
+    found = in_step(nn.Sequential(nn.Linear(8, 8), nn.Tanh()), nn.Sequential(Turned(8, 8), nn.Tanh()))
+    assert found.first_divergence == "0"
+    assert "[5, 3, 8] where the reference has [3, 5, 8]" in found.report.reason
+    assert found.report.first.name == "0"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import importlib
 import importlib.util
 import inspect
@@ -21,6 +22,7 @@ from goldsmith.weights.models import is_module
 from goldsmith.worker.devices import NoSuchDevice, check_device
 from goldsmith.worker.live.run_record import failure_of
 
+_OWN_INPUTS = "inputs_candidate"
 _EXTRAS = ("loss", "optimizer", "convert")
 _SETUP_FORM = "a file with functions reference(), candidate() and inputs()"
 _TARGET_FORMS = "file.py:Name or package.module:Name"
@@ -68,23 +70,21 @@ def _from_target(job: SideJob) -> Built:
     module = _import(file, job.root, wanted=_TARGET_FORMS)
     found = _attribute(module, name)
     target = _make(found, job, vars(module))
-    inputs = [_draw(text, vars(module)) for text in job.inputs]
-    return Built(_place(target, job), inputs)
+    draw = _draw if job.role == "reference" else _draw_own
+    return Built(_place(target, job), [draw(text, vars(module)) for text in job.inputs] or None)
 
 
 def _from_setup(job: SideJob) -> Built:
     module = _import(job.setup, job.root, wanted=_SETUP_FORM, subject=f"--with {job.setup}")
-    functions = {name: getattr(module, name, None) for name in (job.role, "inputs", *_EXTRAS)}
+    functions = {name: getattr(module, name, None) for name in (job.role, "inputs", _OWN_INPUTS, *_EXTRAS)}
     for name, found in functions.items():
-        if not callable(found) and not (found is None and name in _EXTRAS):
+        if not callable(found) and not (found is None and name in (_OWN_INPUTS, *_EXTRAS)):
             problem = f"it defines no {name}()" if found is None else f"its {name} is {_kind(found)}, not a function"
             raise CannotBuild(problem, kind="usage", subject=f"--with {job.setup}", wanted=_SETUP_FORM)
     make: Any = functions[job.role]
     target = _guard(make, "fails")
 
-    def inputs() -> Any:
-        return _guard(functions["inputs"], "inputs() fails")  # type: ignore[arg-type]
-
+    inputs = _guarded(functions["inputs" if job.role == "reference" else _OWN_INPUTS])
     extras: Any = {name: functions[name] for name in _EXTRAS}
     return Built(_place(target, job), inputs, **extras)
 
@@ -200,6 +200,16 @@ def _draw(text: str, names: Mapping[str, Any]) -> Callable[[], Any]:
     return lambda: _evaluate(text, names, "--input", text)
 
 
+def _draw_own(text: str, names: Mapping[str, Any]) -> Callable[..., Any]:
+    """Return a function that makes a set of inputs of the reference's, which the expression knows as `inputs`."""
+
+    def make(*args: Any, **kwargs: Any) -> Any:
+        given = kwargs or (args[0] if len(args) == 1 else args)
+        return _evaluate(text, {**names, "inputs": given}, "--input-candidate", text)
+
+    return make
+
+
 def _evaluate(text: str, names: Mapping[str, Any], option: str, shown: str) -> Any:
     """Evaluate what an option says. Torch is imported only for an expression that names it."""
     try:
@@ -218,9 +228,24 @@ def _evaluate(text: str, names: Mapping[str, Any], option: str, shown: str) -> A
     try:
         return eval(code, known)
     except Exception as error:
-        wanted = "an expression that runs where REF is imported; it knows torch, np and what is in REF's file"
+        known_there = "torch, np and what is in REF's file"
+        if option == "--input-candidate":
+            known_there = "torch, np, what is in TARGET's file, and REF's own as inputs"
+        wanted = f"an expression that runs where the model is imported; it knows {known_there}"
         message = f"{shown!r} fails with {failure_of(error).message}"
         raise CannotBuild(message, kind="usage", subject=option, wanted=wanted) from None
+
+
+def _guarded(make: Callable[..., Any] | None) -> Callable[..., Any] | None:
+    """Return a function that says so where the user's fails, with the same parameters."""
+    if make is None:
+        return None
+
+    @functools.wraps(make)
+    def made(*args: Any, **kwargs: Any) -> Any:
+        return _guard(lambda: make(*args, **kwargs), f"{make.__name__}() fails")
+
+    return made
 
 
 def _guard(make: Callable[[], Any], what: str) -> Any:

@@ -11,9 +11,11 @@ from goldsmith.weights.rule_lines import line_of, no_counterpart_line, why_idle
 from goldsmith.weights.rules import Adapter, Rule, match, rule_of
 
 
-def with_guesses(adapter: Adapter, ask: LoadAsk) -> Adapter:
-    """Return an adapter with the guesses as rules after its own, and what has no place excused."""
-    guessed = [rule_of(rule.gold, rule.theirs, rule.transpose, rule.by_head) for rule in ask.guessed]
+def with_guesses(adapter: Adapter, ask: LoadAsk, alike: Iterable[tuple[str, str, bool]] = ()) -> Adapter:
+    """Return an adapter with more rules after its own: for weights that hold `alike` numbers, then the guesses; and
+    what has no place excused."""
+    guessed = [rule_of((one,), (two,), turned) for one, two, turned in alike]
+    guessed += [rule_of(rule.gold, rule.theirs, rule.transpose, rule.by_head) for rule in ask.guessed]
     excused = adapter.without_gold | dict.fromkeys(ask.missing, "it has no place")
     return dataclasses.replace(adapter, rules=[*adapter.rules, *guessed], without_gold=excused, rules_first=True)
 

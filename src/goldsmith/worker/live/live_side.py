@@ -24,11 +24,13 @@ from goldsmith.process.sides import (
     Described,
     LoadAsk,
     Loaded,
+    OwnInputs,
     Ran,
     RunAsk,
     RunFacts,
 )
 from goldsmith.weights.converted import CannotConvert, Convert, ConvertedModule
+from goldsmith.weights.held_numbers import HeldNumbers, numbers_held, pairs_by_numbers, round_weights
 from goldsmith.weights.load import LoadedModule, weight_facts
 from goldsmith.weights.models import is_module
 from goldsmith.weights.object_weights import slots_beside
@@ -49,12 +51,17 @@ from goldsmith.worker.live.model_facts import (
     kinds_of,
     last_place_noise,
     places_of,
+    put_back,
     row_orders,
     settings_of,
+    shapes_of,
+    shown_settings,
     state_of,
+    weights_to_place,
 )
-from goldsmith.worker.live.returned_values import InputSet, copied, input_sets, moved, named_values
-from goldsmith.worker.live.run_record import failure_of, trace_of
+from goldsmith.worker.live.own_inputs import own_input_sets, same_inputs
+from goldsmith.worker.live.returned_values import InputSet, backward_total, copied, input_sets, moved, named_values
+from goldsmith.worker.live.run_record import failure_of, trace_of, what_drew
 from goldsmith.worker.live.working_model import WorkingModel, random_state_kept, random_states
 
 MODEL = "model"
@@ -86,6 +93,7 @@ class LiveSide:
         self._call = self._working.module if self._working else target
         self._loaded: LoadedModule | ConvertedModule | None = None
         self._reference: Mapping[str, Any] = {}
+        self._rows: Mapping[str, tuple[int, ...]] = {}
         self._inputs: list[InputSet] = []
 
     # --- before a run -----------------------------------------------------------------------------------------------
@@ -107,6 +115,8 @@ class LiveSide:
             facts=weight_facts(module),
             modules={name: type(item).__name__ for name, item in module.named_modules()},
             places=places_of(module),
+            made=places_of(module, "__init__"),
+            settings=shown_settings(module),
             notes=(self._working.note,) if self._working.note else (),
         )
 
@@ -121,6 +131,14 @@ class LiveSide:
     def take_inputs(self, inputs: list[InputSet]) -> None:
         self._inputs = inputs
 
+    def make_own_inputs(self) -> OwnInputs | None:
+        if self._given is None:
+            return None
+        reference = self._inputs
+        with random_state_kept(self._seed):
+            self._inputs = own_input_sets(self._given, reference)
+        return OwnInputs(same=tuple(map(same_inputs, self._inputs, reference)))
+
     def weights(self) -> dict[str, Any]:
         return state_of(self._working.module) if self._working else {}
 
@@ -133,20 +151,21 @@ class LiveSide:
             self._working.own_weights()
         if self._convert is not None:
             return self._load_converted(weights, ask, self._convert)
-        before = {name: item.detach().clone() for name, item in state_of(module).items()}
+        before = {name: item.clone() for name, item in state_of(module).items()}
+        alike = () if ask.keep else pairs_by_numbers(*weights_to_place(weights, ask.facts, module))
         try:
             loaded = LoadedModule(
                 module,
                 weights,
                 ask.facts,
-                adapter=with_guesses(self._adapter, ask),
+                adapter=with_guesses(self._adapter, ask, alike),
                 layout=ask.layout,
                 settings=settings_of(module),
                 rebuild=lambda: module,
                 turned=ask.turned,
             )
         except CannotPlace as problem:
-            idle = idle_lines(self._adapter, problem.idle, _shapes(weights), _shapes(before))
+            idle = idle_lines(self._adapter, problem.idle, shapes_of(weights), shapes_of(before))
             reasons = tuple(reason.replace("gold", "the reference") for reason in problem.reasons)
             return Loaded(unplaced=problem.unplaced, free=problem.free, reasons=reasons, idle=idle)
         if loaded.unplaced is not None:  # perhaps it builds the rest in its first call
@@ -156,22 +175,32 @@ class LiveSide:
             return Loaded(unplaced=loaded.unplaced.unplaced, reasons=tuple(loaded.unplaced.reasons))
         self._loaded = loaded
         self._reference = weights if ask.keep else {}
-        if not ask.keep:
-            module.load_state_dict(before, strict=False)
         placed = tuple((item.gold, item.theirs) for item in loaded.placed)
+        held = HeldNumbers(rows=row_orders(loaded.placed, weights))
+        if not ask.keep:
+            held = numbers_held(loaded.placed, weights, before, state_of(module))
+            put_back(module, before)
+            self._rows = held.rows
         return Loaded(
             placed=placed,
+            other=tuple(name for mine, _ in placed for name in mine if not ask.keep and name not in held.names),
+            rounded=held.rounded,
             assumed=tuple(name for item in loaded.placed if self._is_assumed(item) for name in item.gold),
-            idle=idle_lines(self._adapter, loaded.idle, _shapes(weights), _shapes(before), placed),
+            idle=idle_lines(self._adapter, loaded.idle, shapes_of(weights), shapes_of(before), placed),
             notes=load_notes(loaded.notes, ask),
             extra=loaded.extra,
             excused=(*(name for name in weights if self._adapter.excuses(name)), *loaded.shared),
             layouts=tuple(self._adapter.layouts_of(weights)),
             renamed=renamed_by(self._adapter),
-            rows=row_orders(loaded.placed, weights),
+            rows=held.rows,
             layout=ask.layout,
             arranged=tuple(arranged_weights(loaded.placed, weights, ask, self._adapter)),
         )
+
+    def round_weights(self, dtypes: Mapping[str, str]) -> None:
+        if self._working is not None:
+            self._working.own_weights()
+            round_weights(state_of(self._working.module), dtypes)
 
     def _is_assumed(self, item: Placed) -> bool:
         return item.how == BY_SHAPE or (item.how == BY_RULE and item.rule not in self._adapter.rules)
@@ -189,7 +218,7 @@ class LiveSide:
         return Loaded(
             placed=tuple((item.gold, item.theirs) for item in loaded.placed),
             notes=tuple(loaded.notes),
-            idle=idle_lines(self._adapter, self._adapter.rules, _shapes(weights), _shapes(state_of(module))),
+            idle=idle_lines(self._adapter, self._adapter.rules, shapes_of(weights), shapes_of(state_of(module))),
             renamed=renamed_by(self._adapter),
             opaque=loaded.is_opaque,
         )
@@ -216,24 +245,12 @@ class LiveSide:
         finally:
             tracer.detach()
         values = {path: item.detach().clone() if is_tensor(item) else item for path, item in values.items()}
-        drew = self._what_drew(tracer) if len(before) == len(after) and before != after else ""
+        drew = what_drew(tracer, self._target, self._working) if len(before) == len(after) and before != after else ""
         return Ran(
             RunFacts(drew=drew, pure=purity.pure, **facts),
             values,
             trace_of(tracer) if ask.traced else None,
         )
-
-    def _what_drew(self, tracer: Tracer) -> str:
-        """Name the first module that drew random numbers, the innermost, where a trace shows it."""
-        if self._working is None:
-            return f"{getattr(self._target, '__name__', type(self._target).__name__)}()"
-        drew = None
-        for entry in (entry for entry in tracer.index if entry.get("drew")):
-            if drew is not None and entry["depth"] <= drew["depth"]:
-                break
-            drew = entry
-        name = (drew["module"] if drew else "") or "the model"
-        return f"{name} ({drew['class'] if drew else type(self._working.module).__name__})"
 
     def _raised(self, error: BaseException) -> None:
         """Take note of what a run raised."""
@@ -254,7 +271,7 @@ class LiveSide:
         if ask.traced and self._working is not None:
             facts["unused"] = unused_parameters(self._working.module, returned)
         if ask.gradients:
-            total = self._total(returned, values, ask)
+            total = backward_total(returned, values, ask.outputs, self._loss, self._seed)
             if total is None:
                 facts["cut_off"] = "no output depends on a parameter or an input by a path that has gradients"
             else:
@@ -277,7 +294,7 @@ class LiveSide:
             optimizer.zero_grad()
             args, kwargs, _, _ = self._arguments(ask)
             returned = self._call(*args, **kwargs)
-            total = self._total(returned, named_values(returned)[0], ask)
+            total = backward_total(returned, named_values(returned)[0], ask.outputs, self._loss, self._seed)
             if total is None:
                 return {}, {"cut_off": "its output has no gradients"}
             total.backward()
@@ -310,32 +327,12 @@ class LiveSide:
         before = {name: array_hash(detached(item)) for name, item in arrays.items()}
         return args, kwargs, dict(zip(floating, leaves, strict=False)), before
 
-    def _total(self, returned: Any, values: Mapping[str, Any], ask: RunAsk) -> Any:
-        """Return the number that gradients are taken of: the loss, else a fixed random combination of the outputs."""
-        torch = sys.modules.get("torch")
-        if torch is None:
-            return None
-        if self._loss is not None:
-            total = self._loss(returned)
-            return total if is_tensor(total) and total.requires_grad else None
-        parts = []
-        for number, path in enumerate(ask.outputs):
-            item = values.get(path)
-            if item is None or not is_tensor(item) or not item.requires_grad:
-                continue
-            generator = torch.Generator().manual_seed(self._seed * 1000 + number)
-            drawn = torch.randn(item.shape, generator=generator, dtype=torch.float64) / max(item.numel(), 1) ** 0.5
-            real = torch.view_as_real(item) if item.is_complex() else item
-            drawn = drawn.unsqueeze(-1).expand(real.shape) if item.is_complex() else drawn
-            parts.append((real * drawn.to(real)).sum())
-        return sum(parts) if parts else None
-
     def _gradients(self) -> dict[str, Any]:
         """Return gradients of the parameters under the reference's names."""
         if self._working is None:
             return {}
         if self._loaded is not None:
-            return self._loaded.gradients()
+            return self._in_order(self._loaded.gradients())
         module = self._working.module
         named = dict(module.named_parameters()) | {name: slot.value for name, slot in slots_beside(module).items()}
         return {name: item.grad for name, item in named.items()}
@@ -343,8 +340,15 @@ class LiveSide:
     def _learned(self) -> dict[str, Any]:
         assert self._working is not None
         module = self._working.module
-        own = state_of(module) if self._loaded is None else self._loaded.weights()
+        own = state_of(module) if self._loaded is None else self._in_order(self._loaded.weights())
         return {name: item for name, item in own.items() if is_array(item) and item.is_floating_point()}
+
+    def _in_order(self, values: dict[str, Any]) -> dict[str, Any]:
+        """Put rows into the reference's order, where the weights stayed as they were."""
+        for name, order in self._rows.items():
+            if values.get(name) is not None:
+                values[name] = values[name][[order.index(number) for number in range(len(order))]]
+        return values
 
     @contextlib.contextmanager
     def _circumstances(self, ask: RunAsk) -> Iterator[Float64Watch]:
@@ -394,7 +398,3 @@ class LiveSide:
     def close(self) -> None:
         if self._working is not None:
             self._working.close()
-
-
-def _shapes(weights: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
-    return {name: tuple(item.shape) for name, item in weights.items()}

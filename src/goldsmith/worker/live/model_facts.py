@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from goldsmith.gold.arrays import dtype_name, is_tensor
 from goldsmith.gold.call_forms import tensors_in
+from goldsmith.gold.facts import WeightFacts
 from goldsmith.process.sides import LINEAR, OTHER, TABLE
+from goldsmith.weights.load import unregistered
 from goldsmith.weights.models import is_module
 from goldsmith.weights.object_weights import slots_beside
 from goldsmith.weights.placement import Placed
 from goldsmith.worker.live.returned_values import InputSet
 
 _HEADS = ("num_heads", "n_heads", "n_head", "heads", "nhead", "num_attention_heads")
+_LONGEST = 200
 DTYPES = ("float64", "float32", "float16", "bfloat16")
 """Floating dtypes, the coarsest last."""
 
@@ -23,6 +27,20 @@ def state_of(module: Any) -> dict[str, Any]:
     """Return parameters and persistent buffers by name, not copied."""
     state = {name: item.detach() for name, item in module.state_dict().items() if is_tensor(item)}
     return state | {name: slot.value.detach() for name, slot in slots_beside(module).items()}
+
+
+def shapes_of(weights: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
+    return {name: tuple(item.shape) for name, item in weights.items()}
+
+
+def put_back(module: Any, before: Mapping[str, Any]) -> None:
+    """Write weights into a module again, as `state_of` gave them."""
+    import torch
+
+    with torch.no_grad():
+        for name, item in state_of(module).items():
+            if name in before:
+                item.copy_(before[name])
 
 
 def kinds_of(module: Any) -> dict[str, str]:
@@ -36,13 +54,33 @@ def kinds_of(module: Any) -> dict[str, str]:
     return found
 
 
-def places_of(module: Any) -> dict[str, str]:
-    """Return where the `forward` of each class of modules is: the file, as seen from here if it is below, and line."""
-    codes = {type(item).__name__: getattr(type(item).forward, "__code__", None) for item in module.modules()}
+def places_of(module: Any, method: str = "forward") -> dict[str, str]:
+    """Return where a method of each class of modules is: the file, as seen from here if it is below, and line. An
+    `__init__` of torch's makes nothing that anybody can change."""
+    kinds = {type(item).__name__: type(item) for item in module.modules()}
+    codes = {
+        name: getattr(getattr(kind, method), "__code__", None)
+        for name, kind in kinds.items()
+        if method == "forward" or not kind.__module__.startswith("torch.")
+    }
     here = f"{os.getcwd()}{os.sep}"
     return {
         name: f"{code.co_filename.removeprefix(here)}:{code.co_firstlineno}" for name, code in codes.items() if code
     }
+
+
+def shown_settings(module: Any) -> dict[str, str]:
+    """Return how each module was made: as torch shows it, else its numbers, texts and switches."""
+    found = {}
+    for name, item in module.named_modules():
+        try:
+            shown = item.extra_repr()
+        except Exception:  # it may be the user's own
+            shown = ""
+        own = {key: value for key, value in vars(item).items() if key[0] != "_" and key != "training"}
+        plain = (f"{key}={value!r}" for key, value in own.items() if type(value) in (bool, int, float, str))
+        found[name] = (shown or ", ".join(plain))[:_LONGEST]
+    return {name: text for name, text in found.items() if text}
 
 
 def settings_of(module: Any) -> dict[str, Any]:
@@ -115,3 +153,17 @@ def last_place_noise(seed: int, unit: float = 0.0) -> Callable[[Any], Any]:
         return moved if value.is_complex() else torch.where(value == value.round(), value, moved)
 
     return change
+
+
+def weights_to_place(
+    weights: Mapping[str, Any], facts: WeightFacts, module: Any
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the weights of both that are learned, each once; one that is tied by the name that both have."""
+    left_out = {*facts.buffers, *(name for names in facts.tied for name in names[1:])}
+    names: dict[int, str] = {}
+    for name, item in chain(module.named_parameters(remove_duplicate=False), unregistered(module).items()):
+        if id(item) not in names or name in weights:
+            names[id(item)] = name
+    own = state_of(module)
+    mine = {name: item for name, item in weights.items() if name not in left_out}
+    return mine, {name: own[name] for name in names.values() if name in own}

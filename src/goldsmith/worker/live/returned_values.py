@@ -6,7 +6,7 @@ import copy
 import dataclasses
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -142,3 +142,30 @@ def moved(array: Any, device: Any, dtype: str) -> Any:
     kind = wide if wide is not None and (array.is_floating_point() or array.is_complex()) else array.dtype
     found = array.detach().to(device=device, dtype=kind)
     return found.clone() if found.data_ptr() == array.data_ptr() or found is array else found
+
+
+def backward_total(
+    returned: Any,
+    values: Mapping[str, Any],
+    outputs: Sequence[str],
+    loss: Callable[[Any], Any] | None,
+    seed: int,
+) -> Any:
+    """Return the number that gradients are taken of: the loss, else a fixed random combination of the outputs."""
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return None
+    if loss is not None:
+        total = loss(returned)
+        return total if is_tensor(total) and total.requires_grad else None
+    parts = []
+    for number, path in enumerate(outputs):
+        item = values.get(path)
+        if item is None or not is_tensor(item) or not item.requires_grad:
+            continue
+        generator = torch.Generator().manual_seed(seed * 1000 + number)
+        drawn = torch.randn(item.shape, generator=generator, dtype=torch.float64) / max(item.numel(), 1) ** 0.5
+        real = torch.view_as_real(item) if item.is_complex() else item
+        drawn = drawn.unsqueeze(-1).expand(real.shape) if item.is_complex() else drawn
+        parts.append((real * drawn.to(real)).sum())
+    return sum(parts) if parts else None

@@ -15,6 +15,7 @@ from goldsmith.gold.safetensors_reader import Bfloat16, Mapped
 from goldsmith.instruments.module_traces import Tracer
 from goldsmith.process.messages import Failure, FailureKind, Frame
 from goldsmith.worker.failure_reasons import in_words
+from goldsmith.worker.live.working_model import WorkingModel
 
 _GOLDSMITH = str(Path(goldsmith.__file__).parent)
 
@@ -49,3 +50,16 @@ def failure_of(error: BaseException) -> Failure:
         if not code.co_filename.startswith((_GOLDSMITH, "<frozen")) and "site-packages" not in code.co_filename
     )
     return Failure(kind=kind, message=in_words(error)[:2000], frames=frames[-4:])
+
+
+def what_drew(tracer: Tracer, target: Any, working: WorkingModel | None) -> str:
+    """Name the first module that drew random numbers, the innermost, where a trace shows it."""
+    if working is None:
+        return f"{getattr(target, '__name__', type(target).__name__)}()"
+    drew = None
+    for entry in (entry for entry in tracer.index if entry.get("drew")):
+        if drew is not None and entry["depth"] <= drew["depth"]:
+            break
+        drew = entry
+    name = (drew["module"] if drew else "") or "the model"
+    return f"{name} ({drew['class'] if drew else type(working.module).__name__})"

@@ -70,6 +70,8 @@ class Server:
                 kept = read_payload(Path(request.file))["sets"]
                 self._side.take_inputs([InputSet(tuple(args), kwargs) for args, kwargs in kept])
                 return SideReply()
+            case "make_own_inputs":
+                return SideReply(own=self._side.make_own_inputs())
             case "weights":
                 weights = self._side.weights()
                 return SideReply(file=self._write(weights), paths=tuple(weights))
@@ -78,6 +80,9 @@ class Server:
                 arrays = _read(request.file)
                 weights = {name: arrays[name] for name in request.paths}
                 return SideReply(loaded=self._side.load(weights, request.load))
+            case "round_weights":
+                self._side.round_weights(request.dtypes)
+                return SideReply()
             case "run":
                 return self._run(request)
             case "run_alone":

@@ -1,0 +1,123 @@
+"""Which weights of two models correspond where each keeps its own: those that hold the same numbers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from goldsmith.check.verdicts import AGREES, DIFFERS, CaseVerdict, gravest
+from goldsmith.model_parity.both_sides import BothSides
+from goldsmith.model_parity.weight_guesses import guess_places
+from goldsmith.model_parity.weight_units import names_to_place
+from goldsmith.process.sides import LoadAsk, Loaded
+
+ROUNDED = "rounded"
+"""The kind of a difference that is nothing but weights that were rounded."""
+_LISTED = 4
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class OwnWeights:
+    """Weights that correspond, by the arrangement in which the candidate holds most of the reference's numbers;
+    `missing` are the reference's that correspond to none, with shapes."""
+
+    loaded: Loaded
+    missing: Mapping[str, Shape] = field(default_factory=dict)
+
+    @property
+    def held(self) -> list[str]:
+        """Return the reference's weights whose numbers the candidate holds."""
+        return [name for mine, _ in self.loaded.placed for name in mine if name not in self.loaded.other]
+
+    @property
+    def notes(self) -> list[str]:
+        """Say what is not the same, where most is."""
+        if not self.held:
+            return ["the candidate holds none of the reference's weights: both were left with their own"]
+        found = []
+        if self.loaded.other:
+            found.append(f"the candidate holds other numbers than the reference's {_some(self.loaded.other)}")
+        if self.missing:
+            found.append(f"nothing in the candidate holds the numbers of the reference's {_some(list(self.missing))}")
+        if found:
+            found.append("gradients of these are not compared")
+        return found
+
+
+def comparable_weights(loaded: Loaded) -> set[str]:
+    """Return the reference's weights whose gradients are the candidate's, too, if both are right: not those for which
+    it holds other numbers."""
+    return {name for mine, _ in loaded.placed for name in mine}.difference(loaded.other)
+
+
+def rounded_to(loaded: Loaded) -> str:
+    """Return the dtype that weights were rounded to, that of most if there are several; empty if none was."""
+    return next((dtype for dtype, _ in Counter(loaded.rounded.values()).most_common(1)), "")
+
+
+def judge_rounding(both: BothSides, loaded: Loaded, cases: list[CaseVerdict]) -> tuple[str, list[CaseVerdict]]:
+    """Judge weights that are the reference's, rounded, where all else agrees: that is a difference, unless the
+    candidate's dtype says so itself. Then it is a condition, which is returned."""
+    dtype = rounded_to(loaded)
+    if not dtype or both.tolerance_given or gravest(case.outcome for case in cases) != AGREES:
+        return "", cases
+    if dtype in (both.described[1].dtype, both.ask.dtype):
+        return f"weights may be rounded to {dtype}", cases
+    reason = f"the candidate's weights are the reference's rounded to {dtype}; all else agrees with the reference's"
+    first = msgspec.structs.replace(cases[0], outcome=DIFFERS, kind=ROUNDED, reason=f"{reason} rounded alike")
+    return "", [first, *cases[1:]]
+
+
+def pair_own_weights(
+    both: BothSides, weights: Any, first: Loaded, call_orders: Callable[[], tuple[Sequence[str], Sequence[str]]]
+) -> OwnWeights:
+    """Try the arrangements that are tried for weights that are carried over, without carrying any."""
+    mine, theirs = both.described
+    wanted = names_to_place(mine)
+    best, best_ask, rank = None, None, (-1, -1)
+
+    def asks() -> Iterator[LoadAsk]:
+        plain = LoadAsk(facts=mine.facts, keep=False)
+        yield plain
+        for layout in first.layouts:
+            yield msgspec.structs.replace(plain, layout=layout)
+        for guess in guess_places(mine, theirs, call_orders()):
+            yield msgspec.structs.replace(plain, guessed=guess.rules, missing=guess.missing)
+
+    for ask in asks():
+        loaded, ask = load_what_fits(both, weights, ask)
+        found = OwnWeights(loaded, _missing(loaded, wanted, mine.weights))
+        if (len(found.held), -len(found.missing)) > rank:
+            best, best_ask, rank = found, ask, (len(found.held), -len(found.missing))
+        if not loaded.other and not loaded.unplaced and not found.missing:
+            break
+    assert best is not None
+    assert best_ask is not None
+    return OwnWeights(both.candidate.load(weights, best_ask), best.missing)
+
+
+def load_what_fits(both: BothSides, weights: Any, ask: LoadAsk) -> tuple[Loaded, LoadAsk]:
+    """Have weights loaded; where some do not fit, the others. Return the request by which that was done, too."""
+    loaded = both.candidate.load(weights, ask)
+    if not loaded.unplaced:
+        return loaded, ask
+    ask = msgspec.structs.replace(ask, missing=(*ask.missing, *loaded.unplaced))
+    reasons = loaded.reasons
+    return msgspec.structs.replace(both.candidate.load(weights, ask), reasons=reasons), ask
+
+
+def _missing(
+    loaded: Loaded, wanted: Sequence[str], shapes: Mapping[str, tuple[int, ...]]
+) -> dict[str, tuple[int, ...]]:
+    placed = {name for mine, _ in loaded.placed for name in mine} | set(loaded.excused)
+    return {name: shapes[name] for name in wanted if name not in placed}
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+    return ", ".join(names[:_LISTED]) + more
