@@ -83,19 +83,21 @@ class GradingSandbox:
     def policy(self, level: Level) -> SandboxPolicy:
         return SandboxPolicy(level, self.confinement)
 
-    def layers(self, temporary_folder: Path) -> tuple[Level, list[str]]:
+    def layers(self, temporary_folder: Path, given: Path) -> tuple[Level, list[str]]:
         """Return the sandbox layers available here, and the command prefix that starts the fork server in bubblewrap,
-        if a test shows that bubblewrap hides gold and solutions. Raise `NoPrivateNetwork` if one is needed and cannot
-        be had there."""
-        level, before = self._level_and_prefix([str(temporary_folder)])
+        if a test shows that bubblewrap hides gold and solutions. All submissions read what is in `given`. Raise
+        `NoPrivateNetwork` if one is needed and cannot be had there."""
+        level, before = self._level_and_prefix([str(temporary_folder)], [str(given)])
         if self.loopback:
             require_private_network(before, self.reach)
         return level, before
 
-    def _level_and_prefix(self, writable: Sequence[str]) -> tuple[Level, list[str]]:
+    def _level_and_prefix(self, writable: Sequence[str], fixed: Sequence[str]) -> tuple[Level, list[str]]:
         level = probe()
         course = self.assignment.course
-        before = bubblewrap_prefix(readable=self.reach.readable, writable=writable) if level.bubblewrap else []
+        before: list[str] = []
+        if level.bubblewrap:
+            before = bubblewrap_prefix(readable=self.reach.readable, writable=writable, fixed=fixed)
         private = (self.gold, *course.solution_folders, course.internal_tests_folder)
         hidden = [str(path) for path in private]
         if before and bubblewrap_hides(before, hidden=hidden, writable=writable):

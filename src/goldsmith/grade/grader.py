@@ -228,7 +228,7 @@ class JudgingContext:
             environment = clean_environment(str(home), environment=deterministic_environment(grader.options.threads))
             request = Request(options=grader.options, case_timeout=grader.case_timeout, allow_stale=grader.allow_stale)
             gold = open_gold(grader.assignment, Submission(""), allow_stale=grader.allow_stale)
-            level, before = grader.sandbox.layers(temporary_folder) if grader.sandboxed else (None, [])
+            level, before = grader.sandbox.layers(temporary_folder, given) if grader.sandboxed else (None, [])
             uses_torch = gold.manifest.provenance.environment.torch is not None
             reached = grader.sandbox.reach if level is not None else None
             fork_server = ForkServer(torch=uses_torch, environment=environment, command_prefix=before, reach=reached)
