@@ -57,6 +57,7 @@ SAYS = {
     "bombs_with_forks": STOPPED,
     "bombs_with_shells": STOPPED,
     "computes_unseen": TOO_LATE,
+    "dawdles": "slept most of it",
     "declares_huge_shapes": "Unable to allocate",
     "exits_with_success": "exit code 0",
     "fills_its_verdict": "no reason is given or it wrote more than",
@@ -84,6 +85,7 @@ SAYS = {
     "returns_very_many_values": "holds more than 20000 values or it wrote more than",
     "rewrites_its_recipe": "exit code 0",
     **hostile_walls.SAYS,
+    "sleeps_behind_a_vfork_child": "3 s and was idle",
     "starts_very_many_threads": "more than 512 threads or took longer than 3 s",
     "writes_in_processes_that_end": "it wrote more than 128 MiB",
 }

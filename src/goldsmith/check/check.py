@@ -14,10 +14,10 @@ from goldsmith.check.attribution import attribute
 from goldsmith.check.bounds import (
     JUDGING_TIMEOUT_S,
     JUDGING_TIMEOUT_S_PER_MIB,
-    RUNS_OF_A_CASE,
     TooMuchToJudge,
     Work,
     bounded_by,
+    seconds_in_all,
 )
 from goldsmith.check.check_context import CheckContext
 from goldsmith.check.corrected_parts import CorrectedParts
@@ -98,8 +98,8 @@ def _check(assignment: Subject, submission: Submission, request: Request, opened
     with contextlib.ExitStack() as stack:
         uses_torch = gold.manifest.provenance.environment.torch is not None
         server = request.fork_server or stack.enter_context(fork_server(torch=uses_torch))
-        in_all = request.options.timeout + RUNS_OF_A_CASE * request.case_timeout * len(opened.golds)
-        context = CheckContext(assignment, opened, request, server, Allowance(in_all))
+        allowance = Allowance(seconds_in_all(request.case_timeout, len(opened.golds)))
+        context = CheckContext(assignment, opened, request, server, allowance)
         with context.open_workspace(submission.placed, submission.beside) as workspace:
             strategy = context.strategy(workspace)
             strategy.run_cases(list(opened.golds))
