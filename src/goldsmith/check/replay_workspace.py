@@ -18,7 +18,7 @@ from typing import Any
 
 import msgspec
 
-from goldsmith.check.replay_results import CaseRuns, ResultReader, Taken, with_submission_paths
+from goldsmith.check.replay_results import CaseRuns, ResultReader, Taken, as_told
 from goldsmith.course.compiled_parts import CompiledParts
 from goldsmith.course.forbidden import MAX_USES
 from goldsmith.course.solutions import Placement
@@ -202,13 +202,13 @@ class ReplayWorkspace:
         if ending is None:
             return None
         self._merge_report(ending)
-        failure = _failure(ending) or _no_answer()
+        failure = _failure(ending, self.workspace) or _no_answer()
         if ending.overrun and self.allowance and self.allowance.left <= 0:
             failure = self._out_of_time()
         is_credible = self.options.device != "cpu" and not any(request.alone for request in requests)
         if failure.kind == "device" and ending.last_case is None and is_credible:
             raise DeviceMissing(self.options.device, failure.message.split(", "))
-        return msgspec.structs.replace(with_submission_paths(failure, self.workspace), case=ending.last_case)
+        return msgspec.structs.replace(failure, case=ending.last_case)
 
     def _close(self) -> None:
         if self._worker.channel is not None:
@@ -316,7 +316,7 @@ def _no_answer() -> Failure:
     return Failure(kind="exit", message="its process ended without a word")
 
 
-def _failure(ending: ProcessExit) -> Failure | None:
+def _failure(ending: ProcessExit, workspace: Workspace) -> Failure | None:
     """Say why the child did not finish; None if it did."""
     if ending.overrun:
         return Failure(kind="timeout", message=f"took longer than {ending.overrun}")
@@ -327,7 +327,7 @@ def _failure(ending: ProcessExit) -> Failure | None:
         return Failure(kind="exit", message="its process could not be sandboxed, so nothing was run in it")
     if ending.result is None:
         return Failure(kind="exit", message=f"ended its process early, with exit code {ending.code}")
-    return ending.result.failure
+    return ending.result.failure and as_told(ending.result.failure, workspace)
 
 
 def input_file(case: GoldCase, folder: Path) -> Path:

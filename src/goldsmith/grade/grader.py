@@ -52,7 +52,7 @@ from goldsmith.sandbox.capabilities import Level, probe
 from goldsmith.sandbox.limits import clean_environment
 from goldsmith.workspace.temporary import private_folder
 
-METHOD = 11
+METHOD = 12
 """Increased whenever a submission may be judged differently than before, so that cached verdicts are not used."""
 _MACHINE_KINDS = (*CUT_OFF, "device", "package")
 """Kinds of failure that depend on the machine and may not recur: its packages, device, load and limits."""

@@ -1,8 +1,8 @@
 """Measure how long a child has taken, by clocks that do not run faster because the machine is busy.
 
 Under load a right answer takes longer on the wall clock but no more processor time. So a child reaches its limit when
-it has used or slept away that many seconds; what it waits for a processor or a disk is counted only after a generous time
-on the wall clock.
+it has used or slept away that many seconds; waiting for a processor or a disk counts only after a generous time on the
+wall clock.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Clock:
         """Count from now on."""
         self._start = self._last_poll = self._last_busy = time.monotonic()
         self._first_total: float | None = None
-        self._last_measured = self._start
+        self._last_measured, self._unmeasured = self._start, 0.0
         self._used = self._seen = self._slept = 0.0
         self._own: dict[tuple[int, str], float] = {}
         self._own_at_first: dict[tuple[int, str], float] = {}
@@ -54,14 +54,11 @@ class Clock:
         return time.monotonic() - self._start
 
     def used_s(self) -> float:
-        """Return the seconds of processor time and those slept; on the wall clock where `/proc` is missing.
-
-        By now it may be done, and wait for what it is asked next: since the last measurement it has not slept.
-        """
+        """Return the seconds of processor time and those slept; on the wall clock where `/proc` is missing, and before
+        the first measurement."""
         now = time.monotonic()
-        slept, used = self._slept, self._measure(now)
-        self._slept = slept
-        return now - self._start if used is None else used + self._slept
+        used = self._measure(now)
+        return now - self._start if used is None else self._unmeasured + used + self._slept
 
     def overrun(self, limit: float) -> str:
         """Return how long the child has taken, and by which clock, once that exceeds `limit` seconds; until then ""."""
@@ -99,7 +96,9 @@ class Clock:
         is_first, before = self._first_total is None, self._seen
         total = self._seen = self._total(found)
         is_waiting = any(_waits_for_machine(item, found) for item in found)
-        if not is_first and not is_waiting:
+        if is_first:
+            self._unmeasured = now - self._start
+        elif not is_waiting:
             self._slept += max(0.0, now - self._last_measured - (total - before))
         self._last_measured = now
         if total - self._used > BUSY_CPU_S or is_waiting:
@@ -206,7 +205,16 @@ def _facts(name: str) -> ProcessFacts:
         os.close(descriptor)
     seconds = sum(map(int, fields[11:15])) / _TICKS_PER_S
     own = sum(map(int, fields[11:13])) / _TICKS_PER_S
-    return ProcessFacts(int(name.rpartition("/")[2]), int(fields[1]), int(fields[3]), fields[0], seconds, int(fields[17]), own, fields[19])
+    return ProcessFacts(
+        int(name.rpartition("/")[2]),
+        int(fields[1]),
+        int(fields[3]),
+        fields[0],
+        seconds,
+        int(fields[17]),
+        own,
+        fields[19],
+    )
 
 
 def _members(pid: int) -> list[ProcessFacts]:

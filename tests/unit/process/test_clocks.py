@@ -112,15 +112,6 @@ def test_short_work_between_long_pauses_does_not_stop_the_clock(told: Scenes) ->
     assert played(told, 5.0, *dawdling, (7.3, one(0.2))) == "5 s, and slept most of it"
 
 
-def test_what_waits_for_the_next_request_has_not_slept(told: Scenes) -> None:
-    told[0] = (0.0, [])
-    clock = Clock(7)
-    for told[0] in ((1.1, one(1.0, "R")), (3.0, one(2.0, "R"))):
-        assert clock.overrun(5.0) == ""
-    told[0] = (3.9, one(2.1))
-    assert clock.used_s() == pytest.approx(1.1)
-
-
 @pytest.mark.parametrize("chained", [False, True], ids=["one", "a chain"])
 def test_a_parent_that_waits_for_a_sleeping_vfork_child_is_idle(monkeypatch: pytest.MonkeyPatch, chained: bool) -> None:
     """The kernel shows it as if it waited for a disk."""
