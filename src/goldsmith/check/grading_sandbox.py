@@ -13,6 +13,7 @@ import msgspec
 from goldsmith.check.replay_workspace import SandboxPolicy
 from goldsmith.course.layout import Assignment
 from goldsmith.errors.sandbox import NoPrivateNetwork
+from goldsmith.process.descendants import MAX_TASKS
 from goldsmith.sandbox import private_network
 from goldsmith.sandbox.bubblewrap import hides as bubblewrap_hides
 from goldsmith.sandbox.bubblewrap import prefix as bubblewrap_prefix
@@ -23,7 +24,7 @@ from goldsmith.sandbox.readable_paths import Reach, reach
 
 MEMORY_GIB = 6.0
 """What all processes of a submission may take together, unless `goldsmith grade --memory` says otherwise."""
-PROCESSES = 64
+OPEN_FILES = 512
 _GIB = 2**30
 _DISK_BYTES, _MAX_FILES = _GIB, 20_000
 
@@ -74,8 +75,8 @@ class GradingSandbox:
                 file_size=max(_GIB // 4, 4 * gold),
                 disk=max(_DISK_BYTES, 16 * gold),
                 files=_MAX_FILES,
-                processes=PROCESSES,
-                open_files=512,
+                processes=MAX_TASKS,
+                open_files=OPEN_FILES,
                 cpu_seconds=int(self.case_timeout * 60),
             ),
         )

@@ -212,6 +212,8 @@ class Child:
             if self._cgroup is not None:
                 hierarchies = self._cgroup.hierarchies
                 job = msgspec.structs.replace(job, cgroup=self._cgroup.name, cgroup_hierarchies=hierarchies)
+                if self._cgroup.limits_tasks:
+                    job = _without_limit_on_processes(job)
             job_file.write_bytes(msgspec.json.encode(job))
             self._launch(job_file)
             if self._cgroup is not None:
@@ -350,6 +352,13 @@ class Child:
             except OSError:
                 return ""
         return self._readers[name].read(_MAX_READ_BYTES[name]).decode("utf-8", "replace")
+
+
+def _without_limit_on_processes(job: Job) -> Job:
+    """Leave counting processes to the job's cgroup: the limit of a user counts those of neighbours."""
+    assert job.confinement is not None
+    limits = msgspec.structs.replace(job.confinement.limits, processes=None)
+    return msgspec.structs.replace(job, confinement=msgspec.structs.replace(job.confinement, limits=limits))
 
 
 def _events(lines: Sequence[str]) -> list[Event]:

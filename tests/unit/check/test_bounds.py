@@ -108,7 +108,12 @@ def test_whatever_is_kept_of_a_run_is_short() -> None:
     long = "x" * MIB
     frame = Frame(long, 1, long, long)
     failure = Failure(kind="raised", message=long, frames=(frame,) * 100, package=long)
-    odd = Attempt(failure=failure, notes=(Note("extra", (Names((), (long,)),)),) * 100, overwrote=(long,) * 100, rounded_to=(long,))
+    odd = Attempt(
+        failure=failure,
+        notes=(Note("extra", (Names((), (long,)),)),) * 100,
+        overwrote=(long,) * 100,
+        rounded_to=(long,),
+    )
     kept = leavings._truncate(odd, SimpleNamespace(folder="/f", root="/r", notebooks={}))
     assert len(repr(kept)) < 200_000
 

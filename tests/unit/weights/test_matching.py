@@ -49,7 +49,9 @@ def test_names_decide_which_of_three_is_q(names: tuple[str, str, str], order: tu
     done = settled(gold, theirs)
     assert torch.allclose(gold(x), theirs(x), atol=1e-6)
     assert torch.equal(done.weights()["qkv.bias"], gold.qkv.bias)
-    assert any(f"all rows of one before the next: {names[0]}.weight + {names[1]}.weight" in note.words for note in done.notes)
+    assert any(
+        f"all rows of one before the next: {names[0]}.weight + {names[1]}.weight" in note.words for note in done.notes
+    )
     back = Fused()
     settled(theirs, back)
     assert torch.allclose(back(x), theirs(x), atol=1e-6)

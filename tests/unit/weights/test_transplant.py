@@ -327,7 +327,9 @@ def test_weights_that_are_built_later_get_gold_s_then() -> None:
     late = Late()
     done = settled(gold, late)
     assert torch.equal(late(x), gold(x))
-    assert [note.words for note in done.notes] == ["it builds some of its weights in its first call; gold's were put in after it"]
+    assert [note.words for note in done.notes] == [
+        "it builds some of its weights in its first call; gold's were put in after it"
+    ]
 
 
 def test_extra_weights_are_left_as_they_were_built_and_told() -> None:
