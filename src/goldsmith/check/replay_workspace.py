@@ -11,7 +11,7 @@ import math
 import secrets
 import shutil
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from typing import Any
 import msgspec
 
 from goldsmith.check.replay_results import CaseRuns, ResultReader, Taken, as_told
+from goldsmith.check.shortages import is_shortage
 from goldsmith.course.compiled_parts import CompiledParts
 from goldsmith.course.forbidden import MAX_USES
 from goldsmith.course.solutions import Placement
@@ -155,6 +156,7 @@ class ReplayWorkspace:
                     break
         finally:
             self._close_unless_shared()
+        self._look_for_shortage(collector.runs.values())
         return collector.runs
 
     def run_module(self, case: str, module: Isolated, inputs: Mapping[str, Any], layout: str) -> CaseRuns:
@@ -170,9 +172,15 @@ class ReplayWorkspace:
                 raise CannotWrite(file, str(error)) from None
             reader = self._reader(channel)
             request = RunRequest(case=case, layout=layout, alone=msgspec.structs.replace(module, file=str(file)))
-            return reader.alone(case, self._submit(channel, [request], self.watcher) or _no_answer())
+            found = reader.alone(case, self._submit(channel, [request], self.watcher) or _no_answer())
         finally:
             self._close_unless_shared()
+        self._look_for_shortage([found])
+        return found
+
+    def _look_for_shortage(self, found: Iterable[CaseRuns]) -> None:
+        if any(is_shortage(attempt.failure) for runs in found for attempt in runs.attempts.values()):
+            self.watcher.on_shortage()
 
     # --- the worker ---------------------------------------------------------------------------------------------------
 
@@ -203,6 +211,8 @@ class ReplayWorkspace:
             return None
         self._merge_report(ending)
         failure = _failure(ending, self.workspace) or _no_answer()
+        if ending.result is None and is_shortage(failure, ending.log_tail):
+            self.watcher.on_shortage()
         if ending.overrun and self.allowance and self.allowance.left <= 0:
             failure = self._out_of_time()
         is_credible = self.options.device != "cpu" and not any(request.alone for request in requests)

@@ -149,9 +149,14 @@ class Allowance:
     """Seconds that all runs of one submission have together, as a `Clock` counts them. Nothing that a child says adds
     to them."""
 
-    def __init__(self, limit: float) -> None:
+    def __init__(self, limit: float, used: tuple[float, float] = (0.0, 0.0)) -> None:
         self.limit = limit
-        self._used = self._wall = 0.0
+        self._used, self._wall = used
+
+    @property
+    def used(self) -> tuple[float, float]:
+        """Return what has been taken so far: seconds as a `Clock` counts them, and on the wall clock."""
+        return self._used, self._wall
 
     @property
     def left(self) -> float:

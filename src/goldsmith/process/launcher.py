@@ -43,11 +43,13 @@ _MAX_READ_BYTES = {EVENTS: 2**16, LOG: 2**20}
 
 @dataclass
 class Watcher:
-    """Callbacks while a recipe runs: for each case that begins, for its output, and for time that passes."""
+    """Callbacks while a recipe runs: for each case that begins, for its output, for time that passes, and for what
+    fails because something was used up that others use, too."""
 
     on_case: Callable[[Event], None] = lambda event: None
     on_print: Callable[[str], None] = lambda text: None
     on_tick: Callable[[], None] = lambda: None
+    on_shortage: Callable[[], None] = lambda: None
 
 
 def run_parallel(
