@@ -211,7 +211,7 @@ class Grader:
 
         Return what was found, and whether something was still wanting: then it says nothing about another time.
         """
-        context, folder = _context(self), self._folder
+        context, folder = _context(self), self.assignment.course.state_folder / "turns"
         was_short = threading.Event()
 
         def found() -> Found:
@@ -266,17 +266,15 @@ class Grader:
     @property
     def _cache(self) -> ContentCache[Judged]:
         """Keep verdicts as msgpack: JSON has no infinity, which is how far off an exact value can be."""
-        return ContentCache(self._folder, ".msgpack", msgspec.msgpack.encode, msgspec.msgpack.Decoder(Judged).decode)
+        folder = self.assignment.course.state_folder / "grades" / self.assignment.name
+        return ContentCache(folder, ".msgpack", msgspec.msgpack.encode, msgspec.msgpack.Decoder(Judged).decode)
 
     @property
     def _replayed(self) -> ContentCache[Replayed]:
         """Keep what replays have shown until everybody's cases have been replayed, also if that takes two runs."""
         decode = msgspec.msgpack.Decoder(Replayed).decode
-        return ContentCache(self._folder / "replayed", ".msgpack", msgspec.msgpack.encode, decode)
-
-    @property
-    def _folder(self) -> Path:
-        return self.assignment.course.state_folder / "grades" / self.assignment.name
+        folder = self.assignment.course.state_folder / "replayed" / self.assignment.name
+        return ContentCache(folder, ".msgpack", msgspec.msgpack.encode, decode)
 
 
 def _follows_from_content(verdict: Verdict) -> bool:

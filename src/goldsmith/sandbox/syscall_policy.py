@@ -86,8 +86,18 @@ _IOCTLS = (
 """Typing into a terminal; having the kernel signal another process; flags of files that are open for reading only."""
 _F_SETOWN, _F_SETSIG, _F_SETOWN_EX, _F_SETLEASE, _F_NOTIFY = 8, 10, 15, 1024, 1026
 
-_PR_SET_PDEATHSIG, _PR_SET_SECCOMP, _PR_SET_MM, _PR_SET_CHILD_SUBREAPER, _PR_SCHED_CORE = 1, 22, 35, 36, 62
+_PR_SET_PDEATHSIG, _PR_SET_SECCOMP, _PR_SET_MM, _PR_SET_CHILD_SUBREAPER, _PR_SCHED_CORE, _PR_SET_MEMORY_MERGE = (
+    1,
+    22,
+    35,
+    36,
+    62,
+    67,
+)
 _PR_SET_PTRACER = 0x59616D61
+_PROCESS_OPTIONS = (
+    _PR_SET_SECCOMP, _PR_SET_MM, _PR_SET_CHILD_SUBREAPER, _PR_SCHED_CORE, _PR_SET_MEMORY_MERGE, _PR_SET_PTRACER,
+)  # fmt: skip
 
 _MAP_TYPE_AND_ANONYMOUS, _SHARED_ANONYMOUS, _MAP_HUGETLB = 0x2F, (0x21, 0x23), 0x40000
 """Shared anonymous memory persists after a process has unmapped all but one page of it, and nothing counts it then."""
@@ -135,7 +145,7 @@ def rules(process: int, abi: int, *, loopback: bool = False) -> list[Rule]:
         Rule(
             "prctl",
             EPERM,
-            (Among(0, (_PR_SET_SECCOMP, _PR_SET_MM, _PR_SET_CHILD_SUBREAPER, _PR_SCHED_CORE, _PR_SET_PTRACER)),),
+            (Among(0, _PROCESS_OPTIONS),),
         ),
         Rule("setpriority", EPERM, (NotAmong(0, (_PRIO_PROCESS,)), NotAmong(1, itself))),
         *(
