@@ -148,6 +148,6 @@ def test_what_cannot_be_stored_is_judged_all_the_same(scene: Scene) -> None:
     item = honest(scene, "lost", *WRONG)
     with judging_contexts():
         pending = grader.replay(item).pending
-        grader.forget(pending)
+        grader.forget([pending])
         judged = grader.conclude(item)
     assert (judged.verdict.outcome, judged.verdict.first_part, judged.pending) == ("differs", "Mix", "")

@@ -70,6 +70,15 @@ def kept(runs: Mapping[str, CaseRuns], verdicts: Mapping[str, CaseVerdict]) -> d
     return {name: _Runs.of(item, verdicts[name]) for name, item in runs.items()}
 
 
+def is_replayed(content: bytes) -> bool:
+    """Return whether this is an encoded `Replayed`."""
+    try:
+        msgspec.msgpack.decode(content, type=Replayed)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return False
+    return True
+
+
 def may_be_given_more(verdicts: Mapping[str, CaseVerdict], gold: Gold) -> bool:
     """Return whether a submission may still be given some of gold's intermediate values, or the solution's code: if a
     case does not agree, or there are parts that no case calls by itself."""

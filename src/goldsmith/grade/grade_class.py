@@ -96,18 +96,22 @@ def _judged(wanted: GradingOptions) -> Generator[tuple[SubmissionRef, Judged]]:
         yield from engine.run(grader, wanted.items)
         return
     pending: dict[SubmissionRef, str] = {}
-    with engine.session() if isinstance(engine, Sessions) else contextlib.nullcontext():
-        with contextlib.closing(engine.run(grader.replay, wanted.items)) as first:
-            for item, result in first:
-                if result.pending:
-                    pending[item] = result.pending
-                else:
-                    yield item, result
-        if pending:
-            with contextlib.closing(engine.run(grader.conclude, list(pending))) as last:
-                yield from last
-    for key in set(pending.values()):
-        grader.forget(key)
+    is_done = False
+    try:
+        with engine.session() if isinstance(engine, Sessions) else contextlib.nullcontext():
+            with contextlib.closing(engine.run(grader.replay, wanted.items)) as first:
+                for item, result in first:
+                    if result.pending:
+                        pending[item] = result.pending
+                    else:
+                        yield item, result
+            if pending:
+                with contextlib.closing(engine.run(grader.conclude, list(pending))) as last:
+                    yield from last
+        is_done = True
+    finally:
+        if is_done or not grader.keep:
+            grader.forget(pending.values())
 
 
 def _private(assignment: Assignment) -> Redaction:

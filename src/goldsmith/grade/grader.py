@@ -25,7 +25,7 @@ from goldsmith.check.grading_sandbox import GradingSandbox
 from goldsmith.check.notebook_places import shown_place
 from goldsmith.check.provided_restored import read_code
 from goldsmith.check.recipe_failures import SolutionFailures, failures_of
-from goldsmith.check.replayed import Replayed
+from goldsmith.check.replayed import Replayed, is_replayed
 from goldsmith.check.request import Request, open_gold
 from goldsmith.check.solution_copy import submitted_copy
 from goldsmith.check.submissions import Submission
@@ -57,6 +57,8 @@ METHOD = 12
 _MACHINE_KINDS = (*CUT_OFF, "device", "package")
 """Kinds of failure that depend on the machine and may not recur: its packages, device, load and limits."""
 _GC_THRESHOLD_OBJECTS = 50_000
+_MAX_AGE_S = 7 * 86400.0
+"""Seconds after which nobody goes on with an interrupted run."""
 _IDLE_S = 3600.0
 """Seconds after which an unused context is assumed to belong to a finished run."""
 
@@ -115,9 +117,11 @@ class Grader:
         """Judge a submission that is `pending`; nothing that it is given now changes what its cases have shown."""
         return self._guarded(item, self._conclude)
 
-    def forget(self, pending: str) -> None:
-        """Remove what was stored of a submission that was `pending`."""
-        self._replayed.remove(pending)
+    def forget(self, pending: Iterable[str]) -> None:
+        """Remove what was stored of submissions that were `pending`, and what interrupted runs have left for long."""
+        for key in pending:
+            self._replayed.remove(key)
+        self._replayed.evict(_MAX_AGE_S, is_replayed)
 
     def _guarded(self, item: SubmissionRef, judge: Judge) -> Judged:
         if self.sandboxed:
