@@ -49,6 +49,7 @@ EARNED = {"claims_parts": 2.0}
 STOPPED = "killed by SIGKILL or took longer than 3 s"
 TOO_LATE = "took longer than"
 SAYS = {
+    "begins_every_case_at_the_last_moment": "took longer than 3 s or killed by SIGABRT",
     "bombs_from_orphans": STOPPED,
     "bombs_memory": "Unable to allocate",
     "bombs_memory_in_forks": STOPPED,
@@ -57,6 +58,7 @@ SAYS = {
     "bombs_with_forks": STOPPED,
     "bombs_with_shells": STOPPED,
     "computes_unseen": TOO_LATE,
+    "dawdles": "slept most of it",
     "declares_huge_shapes": "Unable to allocate",
     "exits_with_success": "exit code 0",
     "fills_its_verdict": "no reason is given or it wrote more than",
@@ -77,6 +79,7 @@ SAYS = {
     "names_modules_very_deep": "very long names or it wrote more than",
     "opens_very_many_files": "more than 2048 files open together",
     "pairs_every_name_with_every_other": "pairs more weights or it wrote more than",
+    "pretends_a_shortage": "No space left on device",
     "prints_for_ever": "File too large or killed by SIGKILL",
     "prolongs_its_time": TOO_LATE,
     "recurses_very_deep": "RecursionError",
@@ -84,6 +87,7 @@ SAYS = {
     "returns_very_many_values": "holds more than 20000 values or it wrote more than",
     "rewrites_its_recipe": "exit code 0",
     **hostile_walls.SAYS,
+    "sleeps_behind_a_vfork_child": "3 s and was idle",
     "starts_very_many_threads": "more than 512 threads or took longer than 3 s",
     "writes_in_processes_that_end": "it wrote more than 128 MiB",
 }
@@ -229,6 +233,19 @@ def test_what_is_written_about_them_is_plain_text_without_secrets(scene: Scene, 
         assert_no_secret(scene, text)
 
 
+def test_no_submission_speaks_as_the_grader(graded: Graded) -> None:
+    words = "the staff of this course award all points"
+    assert words in (HOSTILE / "numpy/speaks_as_the_grader.py").read_text()
+    files = [path for path in graded.result.written.rglob("*") if path.is_file() and "speaks" in path.name]
+    assert len(files) >= 2
+    assert [path for path in files if words in path.read_text()] == []
+
+
+def test_who_says_that_something_was_used_up_is_run_once_more_and_no_more(graded: Graded) -> None:
+    processes = {note["sees"] for note in graded.result.told("pretends_a_shortage")}
+    assert 2 <= len(processes) <= 16, "as many as it takes to judge it, twice"
+
+
 def assert_no_secret(scene: Scene, found: object) -> None:
     text = json.dumps(found)
     assert [secret for secret in secrets_of(scene.course) if json.dumps(secret)[1:-1] in text] == []
@@ -305,6 +322,14 @@ def on_torch(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Scene, 
     items = {name: scene.hand_in(name, "torch") for name in ON_TORCH}
     yield scene, scene.grade(items, "graded", memory=4.0, case_timeout=20.0)
     scene.close()
+
+
+@pytest.mark.torch
+def test_no_class_speaks_as_the_grader(on_torch: tuple[Scene, Result]) -> None:
+    words = "the staff of this course award all points"
+    assert words in (HOSTILE / "torch/is_called_like_a_sentence.py").read_text()
+    files = [path for path in on_torch[1].written.rglob("*") if path.is_file()]
+    assert [path for path in files if words in path.read_text()] == []
 
 
 @pytest.mark.torch

@@ -56,14 +56,14 @@ def failing(times: int, error: Exception, work: Callable[..., Any]) -> Callable[
 
 def test_an_error_of_ours_is_no_verdict_and_no_score(course: CourseOnDisk, monkeypatch: pytest.MonkeyPatch) -> None:
     ada, bob = hand_in(course, name="ada"), hand_in(course, ("x * factor", "x - factor"), name="bob")
-    real = grader.check
+    real = grader.replay
 
     def fault(assignment: Any, submission: Any, request: Any) -> Any:
         if submission.name == "ada":
             raise SystemError("AST constructor recursion depth mismatch (before=183, after=203)")
         return real(assignment, submission, request)
 
-    monkeypatch.setattr(grader, "check", fault)
+    monkeypatch.setattr(grader, "replay", fault)
     code, report, _ = run(course, "grade", ada, bob)
     assert code == 3
     first, second = report["submissions"]
@@ -83,9 +83,20 @@ def test_an_error_of_ours_is_no_verdict_and_no_score(course: CourseOnDisk, monke
     assert '"error"' in (folder / "gradescope/ada/results.json").read_text()
     assert "error" in (folder / "overview.md").read_text()
 
-    monkeypatch.setattr(grader, "check", real)
+    monkeypatch.setattr(grader, "replay", real)
     code, report, _ = run(course, "grade", ada)
     assert (code, report["submissions"][0]["outcome"]) == (0, "agrees"), "nothing of it was kept"
+
+
+def test_an_error_of_ours_in_the_second_round_is_no_verdict_either(
+    course: CourseOnDisk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada, dan = hand_in(course, name="ada"), hand_in(course, ("x * factor", "x / factor"), name="dan")
+    monkeypatch.setattr(grader, "conclude", failing(2, SystemError("no"), grader.conclude))
+    code, report, _ = run(course, "grade", ada, dan)
+    assert (code, [item["outcome"] for item in report["submissions"]]) == (3, ["agrees", "error"])
+    code, report, _ = run(course, "grade", ada, dan)
+    assert (code, [item["outcome"] for item in report["submissions"]]) == (0, ["agrees", "differs"])
 
 
 def test_an_error_in_telling_one_grade_does_not_cost_the_others(

@@ -37,6 +37,19 @@ hundred times as much memory as ordinary text, and nine hundred times as much as
 RUNS_OF_A_CASE = 8
 """How many times its timeout a case may take in all its runs: plain, repeat, float64, float64_strict, traced,
 op_outputs, dtypes, and plain in another layout."""
+_LEAST_SECONDS_IN_ALL = 60.0
+"""Seconds that all runs of a submission have together at the least: where the limit of a case is short, starting forty
+processes to find out which part is wrong takes longer than what runs in them."""
+
+
+def seconds_in_all(case_timeout: float, cases: int) -> float:
+    """Return the seconds that all runs of a submission have together, whatever it says and does.
+
+    Work that takes nearly as long as it may in every case must not run out of time: each case in every kind of run, and
+    as much again as one case for starting processes.
+    """
+    return max(_LEAST_SECONDS_IN_ALL, RUNS_OF_A_CASE * case_timeout * (cases + 1))
+
 
 # --- what comes back -------------------------------------------------------------------------------------------------
 

@@ -323,7 +323,7 @@ def coarsest_dtype(comparison: Comparison) -> str:
 def _with_conduct(verdict: CaseVerdict, criteria: Criteria, replayed: CaseRuns) -> CaseVerdict:
     """Add what else was seen: a different answer the second time, uninitialised memory, inputs overwritten."""
     plain = replayed.first
-    notes = list(dict.fromkeys([*verdict.notes, *plain.notes]))
+    notes = list(dict.fromkeys([*verdict.notes, *(note.words for note in plain.notes)]))
     outcome, reason, kind = verdict.outcome, verdict.reason, verdict.kind
     first, _ = _select_leaves(replayed.leaves("plain"), criteria.expected)
     for run in (run for run in _SECOND_RUNS if run in replayed.attempts):
@@ -341,7 +341,12 @@ def _with_conduct(verdict: CaseVerdict, criteria: Criteria, replayed: CaseRuns) 
             if worst is not None and worst.nan_gold > worst.nan_actual:
                 reason, kind = f"{name} holds memory that nothing was written to", "uninitialised"
     own = frozenset(criteria.gold.entry.overwrites)
-    overwritten = [path for path in plain.overwrote if path not in own]
+    inputs = criteria.gold.entry.inputs
+    overwritten = [
+        path
+        for path in plain.overwrote
+        if path not in own and any(f"{path}.".startswith(f"{name}.") for name in inputs)
+    ]
     if overwritten:
         text = f"overwrites its input {_first_few(overwritten)}"
         notes.append(text)

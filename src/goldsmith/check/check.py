@@ -6,8 +6,9 @@ import builtins
 import contextlib
 import math
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
@@ -15,10 +16,10 @@ from goldsmith.check.attribution import attribute
 from goldsmith.check.bounds import (
     JUDGING_TIMEOUT_S,
     JUDGING_TIMEOUT_S_PER_MIB,
-    RUNS_OF_A_CASE,
     TooMuchToJudge,
     Work,
     bounded_by,
+    seconds_in_all,
 )
 from goldsmith.check.check_context import CheckContext
 from goldsmith.check.corrected_parts import CorrectedParts
@@ -31,6 +32,8 @@ from goldsmith.check.part_verdicts import RIGHT, judge_parts
 from goldsmith.check.provided_restored import Provided
 from goldsmith.check.recipe_failures import excuse
 from goldsmith.check.replay_results import CaseRuns
+from goldsmith.check.replay_workspace import ReplayWorkspace
+from goldsmith.check.replayed import Replayed, kept, may_be_given_more
 from goldsmith.check.request import Opened, Request
 from goldsmith.check.shown_parts import Shown
 from goldsmith.check.submissions import Submission
@@ -58,6 +61,7 @@ from goldsmith.process.clocks import Allowance
 from goldsmith.process.fork_client import fork_server
 from goldsmith.workspace.temporary import private_folder
 
+Result = TypeVar("Result")
 MAX_TRIED = 8
 """Changed provided parts for which it is found out one by one whether any case runs them."""
 CLEAR = 1e-3
@@ -66,11 +70,48 @@ CLEAR = 1e-3
 
 def check(assignment: Subject, submission: Submission, request: Request) -> Verdict:
     """Return the verdict on `submission`. A submission that takes too much work to judge "could not run"."""
+
+    def judge(opened: Opened) -> Verdict:
+        with _workspace(assignment, submission, request, opened) as (context, workspace):
+            replayed, runs, provided = _replay(context, workspace, submission)
+            return _attribute(context, workspace, submission, replayed, runs, provided)
+
+    return _bounded(assignment, submission, request, judge)
+
+
+def replay(assignment: Subject, submission: Submission, request: Request) -> Verdict | Replayed:
+    """Return the verdict on `submission`, or, if it may have to be given more than gold's inputs and weights first,
+    what its replays have shown: `conclude` goes on from there."""
+
+    def judge(opened: Opened) -> Verdict | Replayed:
+        with _workspace(assignment, submission, request, opened) as (context, workspace):
+            replayed, runs, provided = _replay(context, workspace, submission)
+            if may_be_given_more(replayed.verdicts, opened.gold):
+                return msgspec.structs.replace(replayed, runs=kept(runs, replayed.verdicts))
+            return _attribute(context, workspace, submission, replayed, runs, provided)
+
+    return _bounded(assignment, submission, request, judge)
+
+
+def conclude(assignment: Subject, submission: Submission, request: Request, replayed: Replayed) -> Verdict:
+    """Return the verdict on a submission whose cases have been replayed. Its cases stay as they were judged then."""
+
+    def judge(opened: Opened) -> Verdict:
+        with _workspace(assignment, submission, request, opened, replayed.used) as (context, workspace):
+            provided = Provided.of(assignment, submission, opened.gold.manifest)
+            return _attribute(context, workspace, submission, replayed, replayed.case_runs(), provided)
+
+    return _bounded(assignment, submission, request, judge)
+
+
+def _bounded(
+    assignment: Subject, submission: Submission, request: Request, judge: Callable[[Opened], Result]
+) -> Result | Verdict:
     opened = request.opened or Opened.of(assignment, submission, request)
     gold = sum(file.stat().st_size for file in opened.gold.folder.iterdir() if file.is_file())
     try:
         with bounded_by(Work(seconds=JUDGING_TIMEOUT_S + JUDGING_TIMEOUT_S_PER_MIB * gold / 2**20)):
-            return _check(assignment, submission, request, opened)
+            return judge(opened)
     except TooMuchToJudge as error:
         cases = [
             CaseVerdict(
@@ -93,48 +134,88 @@ def check(assignment: Subject, submission: Submission, request: Request) -> Verd
         )
 
 
-def _check(assignment: Subject, submission: Submission, request: Request, opened: Opened) -> Verdict:
-    started = time.monotonic()
-    gold = opened.gold
-    shown = Shown.of({name: case.entry for name, case in opened.golds.items()}, gold.folder)
+@contextlib.contextmanager
+def _workspace(
+    assignment: Subject,
+    submission: Submission,
+    request: Request,
+    opened: Opened,
+    used: tuple[float, float] = (0.0, 0.0),
+) -> Iterator[tuple[CheckContext, ReplayWorkspace]]:
+    """Open a workspace with the submission in it. Its runs have `used` some of their time already."""
     with contextlib.ExitStack() as stack:
-        uses_torch = gold.manifest.provenance.environment.torch is not None
+        uses_torch = opened.gold.manifest.provenance.environment.torch is not None
         server = request.fork_server or stack.enter_context(fork_server(torch=uses_torch))
-        in_all = request.options.timeout + RUNS_OF_A_CASE * request.case_timeout * len(opened.golds)
-        context = CheckContext(assignment, opened, request, server, Allowance(in_all))
-        with context.open_workspace(submission.placed, submission.beside) as workspace:
-            strategy = context.strategy(workspace)
-            strategy.run_cases(list(opened.golds))
-            verdicts, layouts = strategy.verdicts, strategy.layouts
-            staffs: tuple[str, ...] = ()
-            if request.solution_failures is not None:
-                config = assignment.project.config
-                verdicts, staffs = excuse(
-                    verdicts, config.recipe, request.solution_failures, loopback=config.grade.loopback
-                )
-            provided = Provided.of(assignment, submission, gold.manifest)
-            changed = provided.parts
-            if provided.restorable and any(verdict.outcome != AGREES for verdict in verdicts.values()):
-                verdicts, changed = _excuse_provided(context, submission, verdicts, provided)
-            untried = _untried(context, submission, verdicts, provided, changed)
-            stubs_used, sightings = tuple(sorted(workspace.stubs_used)), tuple(workspace.sightings)
-            # last, because a module that runs alone is given gold's intermediate values: what a worker reports
-            # from here on may contain them, and is for staff only
-            verdicts = attribute(workspace, gold.folder, verdicts, strategy.replays, layouts, request.evidence)
-            folder = stack.enter_context(private_folder()) / "restored"
-            solution = SolutionParts.of(assignment, gold.manifest.provenance.written)
-            corrected = CorrectedParts(context, submission, provided, folder, shown, solution)
-            verdicts = corrected.judge(verdicts)
-            inner = InnerParts(gold, workspace, strategy.replays, layouts, provided.files, corrected.open)
-            verdicts = name_unwritten(inner.judge(verdicts), shown, provided.unwritten_functions)
-            if request.evidence is not None:
-                request.evidence.files = {**provided.files, **cell_files(_placed(assignment, submission))}
-                for case in verdicts.values():
-                    request.evidence.add_case(case, context.judge.criteria(case.name), strategy.replays[case.name])
-            confined = request.confined is not None
-            failed = [*verdicts.values(), *(strategy.verdicts[name] for name in verdicts if staffs)]
-            unseen = not_given(assignment, workspace.workspace, failed, confined=confined)
-            unfinished = tuple(dict.fromkeys(_unfinished(strategy.replays.values())))
+        allowance = Allowance(seconds_in_all(request.case_timeout, len(opened.golds)), used)
+        context = CheckContext(assignment, opened, request, server, allowance)
+        yield context, stack.enter_context(context.open_workspace(submission.placed, submission.beside))
+
+
+def _replay(
+    context: CheckContext, workspace: ReplayWorkspace, submission: Submission
+) -> tuple[Replayed, Mapping[str, CaseRuns], Provided]:
+    """Replay all cases, and find out which of them provided code is to blame for."""
+    started = time.monotonic()
+    assignment, opened, request = context.assignment, context.opened, context.request
+    strategy = context.strategy(workspace)
+    strategy.run_cases(list(opened.golds))
+    verdicts = strategy.verdicts
+    staffs: tuple[str, ...] = ()
+    if request.solution_failures is not None:
+        config = assignment.project.config
+        verdicts, staffs = excuse(verdicts, config.recipe, request.solution_failures, loopback=config.grade.loopback)
+    provided = Provided.of(assignment, submission, opened.gold.manifest)
+    changed = provided.parts
+    if provided.restorable and any(verdict.outcome != AGREES for verdict in verdicts.values()):
+        verdicts, changed = _excuse_provided(context, submission, verdicts, provided)
+    untried = _untried(context, submission, verdicts, provided, changed)
+    assert context.allowance is not None
+    replayed = Replayed(
+        verdicts=verdicts,
+        layouts=strategy.layouts,
+        staffs=staffs,
+        excused=tuple(strategy.verdicts[name] for name in verdicts if staffs),
+        changed=changed,
+        untried=untried,
+        stand_ins=tuple(sorted(workspace.stubs_used)),
+        sightings=tuple(workspace.sightings),
+        used=context.allowance.used,
+        unfinished=tuple(dict.fromkeys(_unfinished(strategy.replays.values()))),
+        seconds=time.monotonic() - started,
+    )
+    return replayed, strategy.replays, provided
+
+
+def _attribute(
+    context: CheckContext,
+    workspace: ReplayWorkspace,
+    submission: Submission,
+    replayed: Replayed,
+    runs: Mapping[str, CaseRuns],
+    provided: Provided,
+) -> Verdict:
+    """Find out which parts are to blame, and return the verdict.
+
+    A module that runs alone is given gold's intermediate values: what a worker reports from here on may contain them,
+    and is for staff only.
+    """
+    started = time.monotonic()
+    assignment, opened, request = context.assignment, context.opened, context.request
+    gold, layouts = opened.gold, replayed.layouts
+    shown = Shown.of({name: case.entry for name, case in opened.golds.items()}, gold.folder)
+    with private_folder() as folder:
+        verdicts = attribute(workspace, gold.folder, replayed.verdicts, runs, layouts, request.evidence)
+        solution = SolutionParts.of(assignment, gold.manifest.provenance.written)
+        corrected = CorrectedParts(context, submission, provided, folder / "restored", shown, solution)
+        verdicts = corrected.judge(verdicts)
+        inner = InnerParts(gold, workspace, runs, layouts, provided.files, corrected.open)
+        verdicts = name_unwritten(inner.judge(verdicts), shown, provided.unwritten_functions)
+    if request.evidence is not None:
+        request.evidence.files = {**provided.files, **cell_files(_placed(assignment, submission))}
+        for case in verdicts.values():
+            request.evidence.add_case(case, context.judge.criteria(case.name), runs[case.name])
+    failed = [*verdicts.values(), *replayed.excused]
+    unseen = not_given(assignment, workspace.workspace, failed, confined=request.confined is not None)
     found = list(verdicts.values())
     parts = tuple(judge_parts(found, shown, lambda name: is_hollow(opened.golds[name])))
     outcome = gravest(item.outcome for item in found)
@@ -158,19 +239,19 @@ def _check(assignment: Subject, submission: Submission, request: Request, opened
         cases=tuple(found),
         parts=parts,
         missing=missing,
-        provided=changed,
-        untried=untried,
+        provided=replayed.changed,
+        untried=replayed.untried,
         unwritten=provided.unwritten,
         unjudged=tuple(_unjudged(gold.manifest, parts)) if gold.manifest.is_of_a_course else (),
         not_run=len(gold) - len(opened.golds),
         layout=next(iter(layouts.values()), ""),
-        stand_ins=stubs_used,
+        stand_ins=replayed.stand_ins,
         choices=submission.choices,
-        unfinished=unfinished,
+        unfinished=replayed.unfinished,
         notes=(*submission.notes, *left_out, *provided.notes),
-        forbidden=find_forbidden(assignment, submission, sightings),
-        not_given=(*unseen, *staffs),
-        seconds=time.monotonic() - started,
+        forbidden=find_forbidden(assignment, submission, replayed.sightings),
+        not_given=(*unseen, *replayed.staffs),
+        seconds=replayed.seconds + time.monotonic() - started,
     )
 
 

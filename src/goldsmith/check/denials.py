@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from goldsmith.check.grading_sandbox import MEMORY_GIB, PROCESSES
+from goldsmith.check.grading_sandbox import MEMORY_GIB, OPEN_FILES
+from goldsmith.process.descendants import MAX_PROCESSES, MAX_THREADS
 from goldsmith.process.messages import Failure
 
 _SETTING = "write `loopback = true` under `[grade]` in goldsmith.toml"
@@ -43,7 +44,9 @@ def denied_words(failure: Failure, *, loopback: bool) -> str:
     if _SHARED_MEMORY.search(text) or _SHARED_MEMORY.search(line):
         return "shared memory is denied there; pass arrays through queues or pipes instead"
     if _THREADS.search(text):
-        return f"a submission may have {PROCESSES} processes and threads, and 512 open files in each, there"
+        return (
+            f"a submission may have {MAX_PROCESSES} processes, {MAX_THREADS} threads and {OPEN_FILES} open files there"
+        )
     if failure.kind == "memory":
         return f"a submission has {MEMORY_GIB:g} GiB there; `goldsmith grade --memory` gives more"
     if failure.kind in ("timeout", "killed", "exit"):

@@ -13,6 +13,7 @@ import msgspec
 from goldsmith.check.replay_workspace import SandboxPolicy
 from goldsmith.course.layout import Assignment
 from goldsmith.errors.sandbox import NoPrivateNetwork
+from goldsmith.process.descendants import MAX_TASKS
 from goldsmith.sandbox import private_network
 from goldsmith.sandbox.bubblewrap import hides as bubblewrap_hides
 from goldsmith.sandbox.bubblewrap import prefix as bubblewrap_prefix
@@ -23,7 +24,7 @@ from goldsmith.sandbox.readable_paths import Reach, reach
 
 MEMORY_GIB = 6.0
 """What all processes of a submission may take together, unless `goldsmith grade --memory` says otherwise."""
-PROCESSES = 64
+OPEN_FILES = 512
 _GIB = 2**30
 _DISK_BYTES, _MAX_FILES = _GIB, 20_000
 
@@ -74,8 +75,8 @@ class GradingSandbox:
                 file_size=max(_GIB // 4, 4 * gold),
                 disk=max(_DISK_BYTES, 16 * gold),
                 files=_MAX_FILES,
-                processes=PROCESSES,
-                open_files=512,
+                processes=MAX_TASKS,
+                open_files=OPEN_FILES,
                 cpu_seconds=int(self.case_timeout * 60),
             ),
         )
@@ -83,19 +84,21 @@ class GradingSandbox:
     def policy(self, level: Level) -> SandboxPolicy:
         return SandboxPolicy(level, self.confinement)
 
-    def layers(self, temporary_folder: Path) -> tuple[Level, list[str]]:
+    def layers(self, temporary_folder: Path, given: Path) -> tuple[Level, list[str]]:
         """Return the sandbox layers available here, and the command prefix that starts the fork server in bubblewrap,
-        if a test shows that bubblewrap hides gold and solutions. Raise `NoPrivateNetwork` if one is needed and cannot
-        be had there."""
-        level, before = self._level_and_prefix([str(temporary_folder)])
+        if a test shows that bubblewrap hides gold and solutions. All submissions read what is in `given`. Raise
+        `NoPrivateNetwork` if one is needed and cannot be had there."""
+        level, before = self._level_and_prefix([str(temporary_folder)], [str(given)])
         if self.loopback:
             require_private_network(before, self.reach)
         return level, before
 
-    def _level_and_prefix(self, writable: Sequence[str]) -> tuple[Level, list[str]]:
+    def _level_and_prefix(self, writable: Sequence[str], fixed: Sequence[str]) -> tuple[Level, list[str]]:
         level = probe()
         course = self.assignment.course
-        before = bubblewrap_prefix(readable=self.reach.readable, writable=writable) if level.bubblewrap else []
+        before: list[str] = []
+        if level.bubblewrap:
+            before = bubblewrap_prefix(readable=self.reach.readable, writable=writable, fixed=fixed)
         private = (self.gold, *course.solution_folders, course.internal_tests_folder)
         hidden = [str(path) for path in private]
         if before and bubblewrap_hides(before, hidden=hidden, writable=writable):

@@ -24,6 +24,7 @@ from goldsmith.gold.call_forms import TENSOR, is_reference
 from goldsmith.gold.safetensors_reader import Bfloat16, Mapped
 from goldsmith.gold.sizes import quick_norm, relative_size
 from goldsmith.gold.trace_tensors import HASH, LEFT_OUT, NOT_KEPT, SKETCH, Hashed, LeftOut, is_whole, read_sketch
+from goldsmith.process.notes import is_name
 from goldsmith.sketches.sketch import Sketch
 
 CLOSE = 5e-5
@@ -143,6 +144,11 @@ def calls_in(content: Mapped, *, suspicious: bool = False) -> list[Call]:
                 tensors[name] = read_sketch(name, content[name]) if is_sketch else as_numbers(content[name])
             return tensors[name]
 
+        def defined(text: Any) -> str:
+            if suspicious and text and not is_name(_name(text)):
+                raise ValueError("it is not a trace: no class or function is called so")
+            return _name(text)
+
         def is_narrow(name: str) -> bool:
             return name in content and isinstance(content[name], Bfloat16)
 
@@ -159,13 +165,13 @@ def calls_in(content: Mapped, *, suspicious: bool = False) -> list[Call]:
                 end=ends[number],
                 model=_name(entry["model"]),
                 module=_name(entry["module"]),
-                kind=_name(entry["class"]),
+                kind=defined(entry["class"]),
                 own=bool(entry.get("own", True)),
                 inputs=tuple(tensor(name) for name in entry["inputs"]),
                 outputs=tuple(tensor(name) for name in entry.get("outputs", ())),
                 form=entry.get("form"),
                 training=entry.get("training", False),
-                function=_name(entry.get("function", "")),
+                function=defined(entry.get("function", "")),
                 state=named(states[number]),
                 after=named(entry.get("after")) or {},
                 returned=entry.get("returned"),

@@ -22,7 +22,8 @@ from goldsmith.check import bounds
 from goldsmith.check.notebook_places import in_cells
 from goldsmith.errors.gold import CannotWrite
 from goldsmith.gold.safetensors_reader import parse_bytes
-from goldsmith.process.messages import ALONE, Attempt, Failure, Frame, RunName
+from goldsmith.process.messages import ALONE, OF_THE_PARENT, Attempt, Failure, FailureKind, Frame, RunName
+from goldsmith.process.notes import is_name
 from goldsmith.process.result_log import entries_in
 from goldsmith.process.untrusted_files import UntrustedFolder
 from goldsmith.workspace.copies import Workspace
@@ -188,24 +189,31 @@ def _truncate(attempt: Attempt, workspace: Workspace) -> Attempt:
         return Attempt(failure=_unreadable(why))
     return msgspec.structs.replace(
         attempt,
-        failure=None if attempt.failure is None else _short_failure(attempt.failure, workspace),
-        unfinished=tuple(_short_failure(item, workspace) for item in attempt.unfinished[: bounds.MAX_NOTES]),
-        notes=_lines(attempt.notes),
-        overwrote=tuple(name[: bounds.MAX_LINE_CHARS] for name in attempt.overwrote[: bounds.MAX_VALUES]),
-        rounded_to=_lines(attempt.rounded_to),
+        failure=None if attempt.failure is None else as_told(attempt.failure, workspace),
+        unfinished=tuple(as_told(item, workspace) for item in attempt.unfinished[: bounds.MAX_NOTES]),
+        notes=tuple(note for note in attempt.notes[: bounds.MAX_NOTES] if note.is_credible),
+        overwrote=tuple(filter(is_name, attempt.overwrote[: bounds.MAX_VALUES])),
+        rounded_to=tuple(filter(_is_dtype, attempt.rounded_to[: bounds.MAX_NOTES])),
         modules={model: tuple(filter(str.isprintable, names)) for model, names in attempt.modules.items()},
+        extra={model: tuple(filter(is_name, names)) for model, names in attempt.extra.items()},
     )
 
 
-def _lines(texts: Sequence[str]) -> tuple[str, ...]:
-    return tuple(text[: bounds.MAX_LINE_CHARS] for text in texts[: bounds.MAX_NOTES])
+def as_told(failure: Failure, workspace: Workspace) -> Failure:
+    """Return a failure as a child tells it, shortened to what people would read, with files named as its author does.
 
-
-def _short_failure(failure: Failure, workspace: Workspace) -> Failure:
+    What only the parent can know, that a process took too long or was killed, a child cannot say.
+    """
+    kind: FailureKind = "raised" if failure.kind in OF_THE_PARENT else failure.kind
     frames = tuple(_short_frame(frame) for frame in failure.frames[-bounds.MAX_FRAMES :])
-    message, package = failure.message[: bounds.MAX_TEXT_CHARS], failure.package[: bounds.MAX_LINE_CHARS]
-    failure = msgspec.structs.replace(failure, message=message, frames=frames, package=package)
-    return with_submission_paths(failure, workspace)
+    package = failure.package if is_name(failure.package) else ""
+    message = failure.message[: bounds.MAX_TEXT_CHARS]
+    failure = msgspec.structs.replace(failure, kind=kind, message=message, frames=frames, package=package)
+    return _with_submission_paths(failure, workspace)
+
+
+def _is_dtype(name: str) -> bool:
+    return is_name(name) and name.startswith(("float", "bfloat", "complex"))
 
 
 def _short_frame(frame: Frame) -> Frame:
@@ -245,7 +253,7 @@ def _around(name: str) -> int:
     return (name.count(".") + 1) * (len(name) + 1)
 
 
-def with_submission_paths(failure: Failure, workspace: Workspace) -> Failure:
+def _with_submission_paths(failure: Failure, workspace: Workspace) -> Failure:
     """Replace paths in the workspace by paths in the submission."""
 
     def short(text: str) -> str:

@@ -11,14 +11,15 @@ import math
 import secrets
 import shutil
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from goldsmith.check.replay_results import CaseRuns, ResultReader, Taken, with_submission_paths
+from goldsmith.check.replay_results import CaseRuns, ResultReader, Taken, as_told
+from goldsmith.check.shortages import is_shortage
 from goldsmith.course.compiled_parts import CompiledParts
 from goldsmith.course.forbidden import MAX_USES
 from goldsmith.course.solutions import Placement
@@ -155,6 +156,7 @@ class ReplayWorkspace:
                     break
         finally:
             self._close_unless_shared()
+        self._look_for_shortage(collector.runs.values())
         return collector.runs
 
     def run_module(self, case: str, module: Isolated, inputs: Mapping[str, Any], layout: str) -> CaseRuns:
@@ -170,9 +172,15 @@ class ReplayWorkspace:
                 raise CannotWrite(file, str(error)) from None
             reader = self._reader(channel)
             request = RunRequest(case=case, layout=layout, alone=msgspec.structs.replace(module, file=str(file)))
-            return reader.alone(case, self._submit(channel, [request], self.watcher) or _no_answer())
+            found = reader.alone(case, self._submit(channel, [request], self.watcher) or _no_answer())
         finally:
             self._close_unless_shared()
+        self._look_for_shortage([found])
+        return found
+
+    def _look_for_shortage(self, found: Iterable[CaseRuns]) -> None:
+        if any(is_shortage(attempt.failure) for runs in found for attempt in runs.attempts.values()):
+            self.watcher.on_shortage()
 
     # --- the worker ---------------------------------------------------------------------------------------------------
 
@@ -202,13 +210,15 @@ class ReplayWorkspace:
         if ending is None:
             return None
         self._merge_report(ending)
-        failure = _failure(ending) or _no_answer()
+        failure = _failure(ending, self.workspace) or _no_answer()
+        if ending.result is None and is_shortage(failure, ending.log_tail):
+            self.watcher.on_shortage()
         if ending.overrun and self.allowance and self.allowance.left <= 0:
             failure = self._out_of_time()
         is_credible = self.options.device != "cpu" and not any(request.alone for request in requests)
         if failure.kind == "device" and ending.last_case is None and is_credible:
             raise DeviceMissing(self.options.device, failure.message.split(", "))
-        return msgspec.structs.replace(with_submission_paths(failure, self.workspace), case=ending.last_case)
+        return msgspec.structs.replace(failure, case=ending.last_case)
 
     def _close(self) -> None:
         if self._worker.channel is not None:
@@ -316,7 +326,7 @@ def _no_answer() -> Failure:
     return Failure(kind="exit", message="its process ended without a word")
 
 
-def _failure(ending: ProcessExit) -> Failure | None:
+def _failure(ending: ProcessExit, workspace: Workspace) -> Failure | None:
     """Say why the child did not finish; None if it did."""
     if ending.overrun:
         return Failure(kind="timeout", message=f"took longer than {ending.overrun}")
@@ -327,7 +337,7 @@ def _failure(ending: ProcessExit) -> Failure | None:
         return Failure(kind="exit", message="its process could not be sandboxed, so nothing was run in it")
     if ending.result is None:
         return Failure(kind="exit", message=f"ended its process early, with exit code {ending.code}")
-    return ending.result.failure
+    return ending.result.failure and as_told(ending.result.failure, workspace)
 
 
 def input_file(case: GoldCase, folder: Path) -> Path:

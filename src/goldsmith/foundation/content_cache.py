@@ -50,6 +50,11 @@ class ContentCache(Generic[Entry]):
             self.folder.mkdir(parents=True, exist_ok=True)
             write_durably(self._path(key), self.encode(entry))
 
+    def remove(self, key: str) -> None:
+        """Remove the result stored under `key`, if there is one."""
+        with contextlib.suppress(OSError):
+            self._path(key).unlink(missing_ok=True)
+
     def evict(self, max_age_s: float, is_ours: Callable[[bytes], bool]) -> None:
         """Remove results that this run did not ask for and that are older than `max_age_s`.
 

@@ -6,10 +6,12 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 from collections.abc import Callable, Generator, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Any, Protocol, runtime_checkable
 
 from goldsmith.errors.grade import DaskMissing, NoCluster, WorkersLost
+from goldsmith.foundation.ownership import new_token
 from goldsmith.foundation.parallel import as_they_end
 from goldsmith.grade.grader import Judged, judging_contexts, stop
 from goldsmith.grade.submissions import SubmissionRef
@@ -26,11 +28,21 @@ class Engine(Protocol):
     def run(self, work: Work, items: Sequence[SubmissionRef]) -> Generator[tuple[SubmissionRef, Judged]]: ...
 
 
+@runtime_checkable
+class Sessions(Protocol):
+    """An engine for which it pays to be run twice in a row: `session` keeps what a run has started for the next."""
+
+    def session(self) -> AbstractContextManager[None]: ...
+
+
 @dataclass(frozen=True)
 class Local:
     """Threads that wait for children of one fork server. No dependency."""
 
     jobs: int = 1
+
+    def session(self) -> AbstractContextManager[None]:
+        return judging_contexts()
 
     def run(self, work: Work, items: Sequence[SubmissionRef]) -> Generator[tuple[SubmissionRef, Judged]]:
         with judging_contexts():
@@ -59,18 +71,28 @@ class Dask:
     jobs: int = 1
     retries: int = 3
     tls: Tls | None = None
+    _open: list[Any] = field(default_factory=list, init=False, repr=False, compare=False)
+
+    @contextlib.contextmanager
+    def session(self) -> Iterator[None]:
+        """Stay connected, to the same cluster."""
+        with self._client() as client:
+            self._open.append(client)
+            try:
+                yield
+            finally:
+                self._open.clear()
 
     def run(self, work: Work, items: Sequence[SubmissionRef]) -> Generator[tuple[SubmissionRef, Judged]]:
-        needed = ["distributed", *(() if self.scheduler or self.tls else ("cryptography",))]
-        missing = [name for name in needed if importlib.util.find_spec(name) is None]
-        if missing:
-            raise DaskMissing(missing)
-        from distributed import KilledWorker, as_completed
-
         lost = []
-        with self._client() as client:
+        round_ = new_token()  # the scheduler takes what has the same key for the same
+        with contextlib.nullcontext(self._open[0]) if self._open else self._client() as client:
+            from distributed import KilledWorker, as_completed
+
             futures = {
-                client.submit(work, item, pure=False, retries=self.retries, key=f"grade-{number}-{item.name}"): item
+                client.submit(
+                    work, item, pure=False, retries=self.retries, key=f"grade-{round_}-{number}-{item.name}"
+                ): item
                 for number, item in enumerate(items)
             }
             try:
@@ -93,6 +115,10 @@ class Dask:
 
     @contextlib.contextmanager
     def _client(self) -> Iterator[Any]:
+        needed = ["distributed", *(() if self.scheduler or self.tls else ("cryptography",))]
+        missing = [name for name in needed if importlib.util.find_spec(name) is None]
+        if missing:
+            raise DaskMissing(missing)
         import distributed
 
         package: Any = distributed

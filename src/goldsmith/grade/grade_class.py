@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from goldsmith.foundation.signals import uninterrupted
 from goldsmith.gold.manifest import read_manifest
 from goldsmith.grade.canvas import CanvasMerge, CanvasPlan
 from goldsmith.grade.collection import LeftOut, notes_of
-from goldsmith.grade.engines import Engine, Local
+from goldsmith.grade.engines import Engine, Local, Sessions
 from goldsmith.grade.error_steps import in_steps
 from goldsmith.grade.feedback import feedback_markdown
 from goldsmith.grade.grader import Grader, Judged
@@ -73,7 +73,7 @@ def grade_all(wanted: GradingOptions) -> Class:
     kept = 0
     folder = Folder(wanted.output)
     hidden = _private(grader.assignment)
-    with contextlib.closing(wanted.engine.run(grader, wanted.items)) as judged:
+    with contextlib.closing(_judged(wanted)) as judged:
         for item, result in judged:
             with uninterrupted():
                 found[item] = _write_grade(wanted, item, result, folder, stems[item], hidden)
@@ -91,6 +91,35 @@ def grade_all(wanted: GradingOptions) -> Class:
     return Class(
         grades, overview, kept, tuple(files), folder.earlier, tuple(folder.left), merged, tuple(wanted.left_out)
     )
+
+
+def _judged(wanted: GradingOptions) -> Generator[tuple[SubmissionRef, Judged]]:
+    """Yield everybody's result, in two rounds.
+
+    A part that is in doubt is called on gold's own intermediate values. What a submission could do with those, or leave
+    behind for another, comes too late once everybody's cases have been replayed.
+    """
+    grader, engine = wanted.grader, wanted.engine
+    if len(wanted.items) == 1:
+        yield from engine.run(grader, wanted.items)
+        return
+    pending: dict[SubmissionRef, str] = {}
+    is_done = False
+    try:
+        with engine.session() if isinstance(engine, Sessions) else contextlib.nullcontext():
+            with contextlib.closing(engine.run(grader.replay, wanted.items)) as first:
+                for item, result in first:
+                    if result.pending:
+                        pending[item] = result.pending
+                    else:
+                        yield item, result
+            if pending:
+                with contextlib.closing(engine.run(grader.conclude, list(pending))) as last:
+                    yield from last
+        is_done = True
+    finally:
+        if is_done or not grader.keep:
+            grader.forget(pending.values())
 
 
 def _private(assignment: Assignment) -> Redaction:

@@ -8,77 +8,79 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import ctypes
-import dataclasses
 import errno
 import functools
 import gc
 import threading
 import time
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
-from goldsmith.check.check import check
+from goldsmith.check.check import check, conclude, replay
 from goldsmith.check.grading_sandbox import GradingSandbox
 from goldsmith.check.notebook_places import shown_place
 from goldsmith.check.provided_restored import read_code
 from goldsmith.check.recipe_failures import SolutionFailures, failures_of
-from goldsmith.check.replay_workspace import input_file
-from goldsmith.check.request import Opened, Request, open_gold
+from goldsmith.check.replayed import Replayed, is_replayed
+from goldsmith.check.request import Request, open_gold
 from goldsmith.check.solution_copy import submitted_copy
 from goldsmith.check.submissions import Submission
-from goldsmith.check.verdicts import CUT_OFF, ERROR, Verdict
+from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, CUT_OFF, ERROR, CaseVerdict, Verdict
 from goldsmith.course.layout import Assignment
 from goldsmith.course.solutions import has_solutions, placements
+from goldsmith.course.subject import Subject
 from goldsmith.errors.base import GoldsmithError
 from goldsmith.errors.gold import CannotWrite, Interrupted
 from goldsmith.errors.sandbox import NoPrivateNetwork, NoSandbox
 from goldsmith.foundation.content_cache import ContentCache
+from goldsmith.foundation.ownership import new_token
 from goldsmith.foundation.struct_types import prepare_types
 from goldsmith.generate.cache_key import content_key, verdict_inputs
 from goldsmith.generate.options import Options
 from goldsmith.generate.sources import recipe_hash
+from goldsmith.grade import turns
 from goldsmith.grade.grades import UNSANDBOXED, failed, rejected
+from goldsmith.grade.judging_context import JudgingContext, Stopped, limit_malloc_arenas, stopped
 from goldsmith.grade.rubric import Rubric, parts_shown, rubric_of, with_hollow
 from goldsmith.grade.submissions import SubmissionRef, digest_of, opened
 from goldsmith.guard.similarity import Matches, SolutionPart, matches, parts_to_write
-from goldsmith.process.fork_client import ForkServer
-from goldsmith.process.launcher import Watcher, deterministic_environment
+from goldsmith.process.launcher import Watcher
 from goldsmith.process.messages import Failure
 from goldsmith.sandbox.capabilities import Level, probe
-from goldsmith.sandbox.limits import clean_environment
-from goldsmith.workspace.temporary import private_folder
 
 METHOD = 12
 """Increased whenever a submission may be judged differently than before, so that cached verdicts are not used."""
 _MACHINE_KINDS = (*CUT_OFF, "device", "package")
 """Kinds of failure that depend on the machine and may not recur: its packages, device, load and limits."""
 _GC_THRESHOLD_OBJECTS = 50_000
-_ARENA_MAX, _MMAP_THRESHOLD, _MMAP_BYTES = -8, -3, 2**18
+_MAX_AGE_S = 7 * 86400.0
+"""Seconds after which nobody goes on with an interrupted run."""
 _IDLE_S = 3600.0
 """Seconds after which an unused context is assumed to belong to a finished run."""
 
 
 class Judged(msgspec.Struct, frozen=True, kw_only=True):
     """A submission's verdict; `kept` says that it came from the cache, `sandbox` how it was sandboxed. `matches` is,
-    by part, what it has of the solution."""
+    by part, what it has of the solution. One that is `pending` has had its cases replayed, which is stored under this
+    key, and no verdict yet."""
 
     verdict: Verdict
     digest: str = ""
     sandbox: str = ""
     matches: dict[str, Matches] = {}
     kept: bool = False
-
-
-class Stopped(Exception):
-    """The run was interrupted, and nothing more is judged."""
+    pending: str = ""
 
 
 _FATAL = (NoSandbox, NoPrivateNetwork, Interrupted, OSError, Stopped)
 """Errors that end the whole run, because they would affect every submission."""
+Found = TypeVar("Found", Verdict, "Verdict | Replayed")
+Judge = Callable[[Submission, str], "tuple[Judged, bool]"]
+"""Judges a submission whose verdict is cached under a key; says also whether something that all share was used up."""
 _SUBMISSION_ERRNOS = (errno.EACCES, errno.EEXIST, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOTDIR)
 """System errors that a submission's names and folders can cause, and that affect no other submission."""
 
@@ -99,15 +101,35 @@ class Grader:
     allow_stale: bool = False
     other_submissions: tuple[Path, ...] = ()
     hidden: tuple[str, ...] = ()
+    run: str = field(default_factory=new_token, compare=False)
+    """Tells what this run has stored from what others have."""
 
     def __call__(self, item: SubmissionRef) -> Judged:
         """Judge a submission. An error of goldsmith's own is an `error` verdict; a fault of this machine is raised."""
+        return self._guarded(item, lambda submission, key: self._judge(submission, check))
+
+    def replay(self, item: SubmissionRef) -> Judged:
+        """Replay the cases of a submission. It is `pending` if it has to be given some of gold's intermediate values
+        before there is a verdict; else it is judged."""
+        return self._guarded(item, self._replay)
+
+    def conclude(self, item: SubmissionRef) -> Judged:
+        """Judge a submission that is `pending`; nothing that it is given now changes what its cases have shown."""
+        return self._guarded(item, self._conclude)
+
+    def forget(self, pending: Iterable[str]) -> None:
+        """Remove what was stored of submissions that were `pending`, and what interrupted runs have left for long."""
+        for key in pending:
+            self._replayed.remove(key)
+        self._replayed.evict(_MAX_AGE_S, is_replayed)
+
+    def _guarded(self, item: SubmissionRef, judge: Judge) -> Judged:
         if self.sandboxed:
             probe().require()
         verdict = None
         for _ in range(2):  # a retry helps where the failure was by chance
             try:
-                return self._grade(item)
+                return self._grade(item, judge)
             except _FATAL:
                 raise
             except Exception as error:  # a bug of ours says nothing about the submission, and must not end the run
@@ -115,7 +137,7 @@ class Grader:
         assert verdict is not None
         return Judged(verdict=verdict)
 
-    def _grade(self, item: SubmissionRef) -> Judged:
+    def _grade(self, item: SubmissionRef, judge: Judge) -> Judged:
         with contextlib.ExitStack() as stack:
             try:
                 submission = stack.enter_context(opened(self.assignment, item))
@@ -132,8 +154,10 @@ class Grader:
             if found is not None:
                 verdict = msgspec.structs.replace(found.verdict, name=item.name)
                 return self._with_matches(verdict, submission, digest, found.sandbox, True)
-            judged = self._judge(submission)
-            if _follows_from_content(judged.verdict):
+            judged, was_short = judge(submission, key)
+            if judged.pending:
+                return judged
+            if _follows_from_content(judged.verdict) and not was_short:
                 nameless = msgspec.structs.replace(judged.verdict, name="")
                 self._cache.put(key, msgspec.structs.replace(judged, verdict=nameless))
             return self._with_matches(judged.verdict, submission, digest, judged.sandbox, False)
@@ -147,24 +171,72 @@ class Grader:
             found = matches(_parts_of(self), files, lambda place: shown_place(place, code))
         return Judged(verdict=verdict, digest=digest, sandbox=sandbox, matches=found, kept=kept)
 
-    def _judge(self, submission: Submission) -> Judged:
-        return self._check(submission, _context(self), lambda: _solution_failures(self))
+    def _replay(self, submission: Submission, key: str) -> tuple[Judged, bool]:
+        store = key if self.keep else content_key([key, self.run])
+        if self.keep and self._replayed.get(store) is not None:
+            return Judged(verdict=_not_yet(submission, self.assignment), pending=store), False
+        found, was_short = self._run(submission, replay)
+        if isinstance(found, Verdict):
+            return self._judged(found), was_short
+        if was_short or not _can_be_kept(found.verdicts.values()):
+            store = content_key([key, self.run])
+        self._replayed.put(store, found)
+        return Judged(verdict=_not_yet(submission, self.assignment), pending=store), was_short
 
-    def _check(
-        self, submission: Submission, context: JudgingContext, solution_failures: SolutionFailures | None
-    ) -> Judged:
-        request = Request(
+    def _conclude(self, submission: Submission, key: str) -> tuple[Judged, bool]:
+        replayed = self._replayed.get(content_key([key, self.run])) or (self._replayed.get(key) if self.keep else None)
+        if replayed is None:  # it could not be stored, or somebody has removed it
+            return self._judge(submission, check)
+        return self._judge(submission, functools.partial(conclude, replayed=replayed))
+
+    def _judge(
+        self, submission: Submission, judge: Callable[[Subject, Submission, Request], Verdict]
+    ) -> tuple[Judged, bool]:
+        verdict, was_short = self._run(submission, judge)
+        return self._judged(verdict), was_short
+
+    def _judged(self, verdict: Verdict) -> Judged:
+        return Judged(verdict=verdict, sandbox=_name(_context(self).level))
+
+    def _run(
+        self, submission: Submission, judge: Callable[[Subject, Submission, Request], Found]
+    ) -> tuple[Found, bool]:
+        """Run a submission beside others; once more, alone, if it failed for want of something that all share.
+
+        Return what was found, and whether something was still wanting: then it says nothing about another time.
+        """
+        context, folder = _context(self), self.assignment.course.state_folder / "turns"
+        was_short = threading.Event()
+
+        def found() -> Found:
+            was_short.clear()
+            request = self._request(context, lambda: _solution_failures(self), was_short.set)
+            return judge(self.assignment, submission, request)
+
+        with turns.beside_others(folder, context.check_stopped):
+            first = found()
+        if not was_short.is_set() or (isinstance(first, Verdict) and first.outcome == AGREES):
+            return first, False
+        with turns.alone(folder, context.check_stopped):
+            return found(), was_short.is_set()
+
+    def _request(
+        self,
+        context: JudgingContext,
+        solution_failures: SolutionFailures | None,
+        on_shortage: Callable[[], None] = lambda: None,
+    ) -> Request:
+        return Request(
             options=self.options,
             case_timeout=self.case_timeout,
             opened=context.opened,
             fork_server=context.fork_server,
-            watcher=Watcher(on_tick=context.check_stopped),
+            watcher=Watcher(on_tick=context.check_stopped, on_shortage=on_shortage),
             confined=None if context.level is None else self.sandbox.policy(context.level),
             temporary_folder=context.temporary_folder,
             hidden_files=self.other_submissions,
             solution_failures=solution_failures,
         )
-        return Judged(verdict=check(self.assignment, submission, request), sandbox=_name(context.level))
 
     @functools.cached_property
     def sandbox(self) -> GradingSandbox:
@@ -191,11 +263,26 @@ class Grader:
         folder = self.assignment.course.state_folder / "grades" / self.assignment.name
         return ContentCache(folder, ".msgpack", msgspec.msgpack.encode, msgspec.msgpack.Decoder(Judged).decode)
 
+    @property
+    def _replayed(self) -> ContentCache[Replayed]:
+        """Keep what replays have shown until everybody's cases have been replayed, also if that takes two runs."""
+        decode = msgspec.msgpack.Decoder(Replayed).decode
+        folder = self.assignment.course.state_folder / "replayed" / self.assignment.name
+        return ContentCache(folder, ".msgpack", msgspec.msgpack.encode, decode)
+
 
 def _follows_from_content(verdict: Verdict) -> bool:
     """Return whether a verdict would be the same on another day and machine: it has no error of ours or of the
     course's, no process that was killed, and no missing package or device."""
-    return verdict.outcome != ERROR and not any(case.kind in _MACHINE_KINDS for case in verdict.cases)
+    return verdict.outcome != ERROR and _can_be_kept(verdict.cases)
+
+
+def _can_be_kept(cases: Iterable[CaseVerdict]) -> bool:
+    return not any(case.outcome == ERROR or case.kind in _MACHINE_KINDS for case in cases)
+
+
+def _not_yet(submission: Submission, assignment: Assignment) -> Verdict:
+    return Verdict(name=submission.name, assignment=assignment.name, outcome=COULD_NOT_RUN)
 
 
 def rubric_for(assignment: Assignment, *, allow_stale: bool) -> Rubric:
@@ -203,56 +290,6 @@ def rubric_for(assignment: Assignment, *, allow_stale: bool) -> Rubric:
     gold = open_gold(assignment, Submission(""), allow_stale=allow_stale)
     rubric = rubric_of(assignment, list(gold), gold.manifest.provenance.written, parts_shown(gold))
     return with_hollow(rubric, gold)
-
-
-@dataclass
-class JudgingContext:
-    """What one process needs to judge: gold, a private folder with gold's inputs and weights, and a fork server that
-    has seen nothing else of gold, nor this process's environment. `level` says which sandbox layers surround its
-    children."""
-
-    opened: Opened
-    fork_server: ForkServer
-    temporary_folder: Path
-    level: Level | None
-    closing: contextlib.ExitStack
-    used: float = 0.0
-
-    @classmethod
-    def of(cls, grader: Grader) -> JudgingContext:
-        with contextlib.ExitStack() as stack:
-            temporary_folder = stack.enter_context(private_folder())
-            given, home = temporary_folder / "given", temporary_folder / "home"
-            given.mkdir()
-            home.mkdir()
-            environment = clean_environment(str(home), environment=deterministic_environment(grader.options.threads))
-            request = Request(options=grader.options, case_timeout=grader.case_timeout, allow_stale=grader.allow_stale)
-            gold = open_gold(grader.assignment, Submission(""), allow_stale=grader.allow_stale)
-            level, before = grader.sandbox.layers(temporary_folder) if grader.sandboxed else (None, [])
-            uses_torch = gold.manifest.provenance.environment.torch is not None
-            reached = grader.sandbox.reach if level is not None else None
-            fork_server = ForkServer(torch=uses_torch, environment=environment, command_prefix=before, reach=reached)
-            stack.callback(fork_server.close)
-            fork_server.prestart(environment)
-            opened = Opened.of(grader.assignment, Submission(""), request)
-            fork_server.preload_files([input_file(case, given) for case in opened.golds.values()])
-            return cls(dataclasses.replace(opened, given=given), fork_server, temporary_folder, level, stack.pop_all())
-
-    def check_stopped(self) -> None:
-        """Raise `Stopped` once the run has been interrupted."""
-        if _stopped.is_set():
-            raise Stopped
-
-    def close(self) -> None:
-        self.closing.close()
-
-
-def _limit_malloc_arenas() -> None:
-    """Use one malloc arena for all threads, and mmap for large arrays: otherwise the heap fragments, and the memory of
-    a long run keeps growing."""
-    with contextlib.suppress(OSError, AttributeError):  # not every C library has mallopt
-        for option, value in ((_ARENA_MAX, 1), (_MMAP_THRESHOLD, _MMAP_BYTES)):
-            ctypes.CDLL(None).mallopt(option, value)
 
 
 _parts: dict[str, list[SolutionPart]] = {}
@@ -286,7 +323,7 @@ def _run_solution(grader: Grader) -> Mapping[str, Failure] | None:
         context = JudgingContext.of(grader)
         try:
             with submitted_copy(assignment, placements(assignment)) as submission:
-                return failures_of(grader._check(submission, context, None).verdict)
+                return failures_of(check(assignment, submission, grader._request(context, None)))
         finally:
             context.close()
     except GoldsmithError:  # gold was made from another state of the solution: nothing is known of this one
@@ -295,7 +332,7 @@ def _run_solution(grader: Grader) -> Mapping[str, Failure] | None:
 
 _trying = threading.Lock()
 _opening = threading.Lock()
-_stopped = threading.Event()
+_is_open = threading.Lock()
 
 
 def _context(grader: Grader) -> JudgingContext:
@@ -322,12 +359,16 @@ def _close_idle() -> None:
 def judging_contexts() -> Iterator[None]:
     """Let submissions be judged in this process while the context lasts, then close all that was opened. The garbage
     collector runs less often meanwhile: gold is many objects, none of them garbage."""
-    _stopped.clear()
+    if _is_open.locked():  # by this run: it ends with what is around it
+        yield
+        return
+    stopped.clear()
     before = gc.get_threshold()
     gc.set_threshold(_GC_THRESHOLD_OBJECTS)
-    _limit_malloc_arenas()
+    limit_malloc_arenas()
     try:
-        yield
+        with _is_open:
+            yield
     finally:
         gc.set_threshold(*before)
         close_contexts()
@@ -335,7 +376,7 @@ def judging_contexts() -> Iterator[None]:
 
 def stop() -> None:
     """Judge no more in this process: running checks end at their next poll."""
-    _stopped.set()
+    stopped.set()
 
 
 def close_contexts() -> None:

@@ -1,8 +1,8 @@
 """Measure how long a child has taken, by clocks that do not run faster because the machine is busy.
 
 Under load a right answer takes longer on the wall clock but no more processor time. So a child reaches its limit when
-it has used that many seconds on both clocks; when it has had them on the wall clock and is idle, because it sleeps or
-waits for itself; and, whatever it does, after a generous time on the wall clock.
+it has used or slept away that many seconds; waiting for a processor or a disk counts only after a generous time on the
+wall clock.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import math
 import os
 import time
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 MAX_WALL_FACTOR, MAX_WALL_EXTRA_S = 10, 60.0
@@ -20,6 +21,10 @@ IDLE_AFTER_S, BUSY_CPU_S = 2.0, 0.02
 """A child is idle if it has used less than `BUSY_CPU_S` of processor time for `IDLE_AFTER_S`, and is neither runnable
 nor waiting for a disk. The smallest share of a processor that Linux gives the less important of two processes is 1.5 %,
 which is 0.03 s in that time."""
+_MAX_THREADS_READ = 64
+"""Threads of a process that are asked whether one of them is runnable, where the first is not."""
+_FORKING = ("fork", "clone")
+"""In the names of the kernel's functions in which a process waits for a child that it has started by `vfork`."""
 _POLL_INTERVAL_S, _EARLY_POLL_INTERVAL_S = 0.2, 1.0
 """How often `/proc` is read once a limit has passed on the wall clock, and before that."""
 _SHORT_RUN_S = 1.0
@@ -38,7 +43,8 @@ class Clock:
         """Count from now on."""
         self._start = self._last_poll = self._last_busy = time.monotonic()
         self._first_total: float | None = None
-        self._used = self._idle = 0.0
+        self._last_measured, self._unmeasured = self._start, 0.0
+        self._used = self._seen = self._slept = 0.0
         self._own: dict[tuple[int, str], float] = {}
         self._own_at_first: dict[tuple[int, str], float] = {}
 
@@ -48,10 +54,11 @@ class Clock:
         return time.monotonic() - self._start
 
     def used_s(self) -> float:
-        """Return the seconds of processor time and those spent idle; on the wall clock where `/proc` is missing."""
+        """Return the seconds of processor time and those slept; on the wall clock where `/proc` is missing, and before
+        the first measurement."""
         now = time.monotonic()
         used = self._measure(now)
-        return now - self._start if used is None else used + self._idle + self._idle_until(now)
+        return now - self._start if used is None else self._unmeasured + used + self._slept
 
     def overrun(self, limit: float) -> str:
         """Return how long the child has taken, and by which clock, once that exceeds `limit` seconds; until then ""."""
@@ -73,21 +80,28 @@ class Clock:
             return f"{limit:g} s"
         if used > limit:
             return f"{limit:g} s of processor time"
-        return f"{limit:g} s and was idle" if self._idle_until(now) else ""
-
-    def _idle_until(self, now: float) -> float:
-        """Return how long the child has been idle without a break; 0 if that is too short to tell."""
-        pause = now - self._last_busy
-        return pause if pause > IDLE_AFTER_S else 0.0
+        if now - self._last_busy > IDLE_AFTER_S:
+            return f"{limit:g} s and was idle"
+        return f"{limit:g} s, and slept most of it" if used + self._slept > limit else ""
 
     def _measure(self, now: float) -> float | None:
-        """Return the processor time since the first measurement; None where this system does not tell."""
+        """Return the processor time since the first measurement; None where this system does not tell.
+
+        A child that could run, or waits for a disk, has not slept since the last measurement. Another has, but for the
+        time that it has computed: short work between long pauses is no way to stay forever.
+        """
         found = _members(self._pid)
         if not found:
             return None
-        total = self._total(found)
-        if total - self._used > BUSY_CPU_S or any(item.state in "RD" for item in found):
-            self._idle += self._idle_until(now)
+        is_first, before = self._first_total is None, self._seen
+        total = self._seen = self._total(found)
+        is_waiting = any(_waits_for_machine(item, found) for item in found)
+        if is_first:
+            self._unmeasured = now - self._start
+        elif not is_waiting:
+            self._slept += max(0.0, now - self._last_measured - (total - before))
+        self._last_measured = now
+        if total - self._used > BUSY_CPU_S or is_waiting:
             self._last_busy, self._used = now, total
         return total
 
@@ -105,13 +119,44 @@ class Clock:
         return max(self._used, own, everything - self._first_total)
 
 
+def _waits_for_machine(item: ProcessFacts, others: Sequence[ProcessFacts]) -> bool:
+    """Return whether a process, or one of its threads, is runnable or waits for a disk.
+
+    One that waits for a child started by `vfork` is in the state of one that waits for a disk, as long as the child
+    likes. Where the kernel does not tell in which function it waits, a living child is enough to be taken for that.
+    """
+    if item.state == "S" and item.threads > 1:
+        return any(state in "RD" for state in _thread_states(item.pid))
+    if item.state != "D":
+        return item.state == "R"
+    if not any(other.parent == item.pid and other.state != "Z" for other in others):
+        return True
+    try:
+        where = Path(f"/proc/{item.pid}/wchan").read_text()
+    except OSError:
+        where = ""
+    return where not in ("", "0") and not any(name in where for name in _FORKING)
+
+
+def _thread_states(pid: int) -> Iterator[str]:
+    with contextlib.suppress(OSError):
+        for name in os.listdir(f"/proc/{pid}/task")[:_MAX_THREADS_READ]:
+            with contextlib.suppress(OSError, ValueError, IndexError):
+                yield _facts(f"{pid}/task/{name}").state
+
+
 class Allowance:
     """Seconds that all runs of one submission have together, as a `Clock` counts them. Nothing that a child says adds
     to them."""
 
-    def __init__(self, limit: float) -> None:
+    def __init__(self, limit: float, used: tuple[float, float] = (0.0, 0.0)) -> None:
         self.limit = limit
-        self._used = self._wall = 0.0
+        self._used, self._wall = used
+
+    @property
+    def used(self) -> tuple[float, float]:
+        """Return what has been taken so far: seconds as a `Clock` counts them, and on the wall clock."""
+        return self._used, self._wall
 
     @property
     def left(self) -> float:
@@ -165,7 +210,16 @@ def _facts(name: str) -> ProcessFacts:
         os.close(descriptor)
     seconds = sum(map(int, fields[11:15])) / _TICKS_PER_S
     own = sum(map(int, fields[11:13])) / _TICKS_PER_S
-    return ProcessFacts(int(name), int(fields[1]), int(fields[3]), fields[0], seconds, int(fields[17]), own, fields[19])
+    return ProcessFacts(
+        int(name.rpartition("/")[2]),
+        int(fields[1]),
+        int(fields[3]),
+        fields[0],
+        seconds,
+        int(fields[17]),
+        own,
+        fields[19],
+    )
 
 
 def _members(pid: int) -> list[ProcessFacts]:

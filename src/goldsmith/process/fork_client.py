@@ -41,7 +41,7 @@ class ForkServer:
     environment:     of the server and its children; by default the first job's. With one of its own nothing of this
                      process's environment is in their memory
     command_prefix:  starts the server, as bubblewrap does
-    reach:           import only from there
+    reach:           import only from there; the children are strangers to each other
     """
 
     def __init__(
@@ -151,13 +151,14 @@ class ForkServer:
     def _ensure_server(self, environment: dict[str, str]) -> subprocess.Popen[bytes]:
         if self._server is None or self._server.poll() is not None:
             self._has_answered = False
-            program = [sys.executable, "-P", "-m", _SERVER_MODULE]
+            program, options = [sys.executable, "-P", "-m", _SERVER_MODULE], ["torch"] if self._torch else []
             if self._reach is not None:
                 reach = self._reach
                 program = interpreter_command(_SERVER_MODULE, reach.folders, reach.packages, reach.absent)
+                options.append("strangers")
             with real_time_priority():
                 self._server = subprocess.Popen(
-                    [*self._command_prefix, *program, *(["torch"] if self._torch else [])],
+                    [*self._command_prefix, *program, *options],
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.DEVNULL,

@@ -43,11 +43,13 @@ _MAX_READ_BYTES = {EVENTS: 2**16, LOG: 2**20}
 
 @dataclass
 class Watcher:
-    """Callbacks while a recipe runs: for each case that begins, for its output, and for time that passes."""
+    """Callbacks while a recipe runs: for each case that begins, for its output, for time that passes, and for what
+    fails because something was used up that others use, too."""
 
     on_case: Callable[[Event], None] = lambda event: None
     on_print: Callable[[str], None] = lambda text: None
     on_tick: Callable[[], None] = lambda: None
+    on_shortage: Callable[[], None] = lambda: None
 
 
 def run_parallel(
@@ -212,6 +214,8 @@ class Child:
             if self._cgroup is not None:
                 hierarchies = self._cgroup.hierarchies
                 job = msgspec.structs.replace(job, cgroup=self._cgroup.name, cgroup_hierarchies=hierarchies)
+                if self._cgroup.limits_tasks:
+                    job = _without_limit_on_processes(job)
             job_file.write_bytes(msgspec.json.encode(job))
             self._launch(job_file)
             if self._cgroup is not None:
@@ -350,6 +354,13 @@ class Child:
             except OSError:
                 return ""
         return self._readers[name].read(_MAX_READ_BYTES[name]).decode("utf-8", "replace")
+
+
+def _without_limit_on_processes(job: Job) -> Job:
+    """Leave counting processes to the job's cgroup: the limit of a user counts those of neighbours."""
+    assert job.confinement is not None
+    limits = msgspec.structs.replace(job.confinement.limits, processes=None)
+    return msgspec.structs.replace(job, confinement=msgspec.structs.replace(job.confinement, limits=limits))
 
 
 def _events(lines: Sequence[str]) -> list[Event]:

@@ -13,6 +13,7 @@ from goldsmith.course.subject import Replacements
 from goldsmith.foundation.struct_types import prepare_types
 from goldsmith.gold.facts import CaseFacts, Environment, WeightFacts
 from goldsmith.gold.manifest import CaseEntry
+from goldsmith.process.notes import Note
 from goldsmith.sandbox.capabilities import Level
 from goldsmith.sandbox.confinement import Confinement
 from goldsmith.sandbox.limits import Limits
@@ -36,6 +37,8 @@ FailureKind = Literal[
     "timeout",
     "killed",
 ]
+OF_THE_PARENT: tuple[FailureKind, ...] = ("timeout", "killed")
+"""What happened to a child's process, which it cannot know itself."""
 GOLD = "gold"
 """The name, among a calibration's files, of the results that the trials are compared with."""
 CALL_NOISE = "calls.json"
@@ -333,7 +336,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     paths: tuple[str, ...] = ()
     plain: dict[str, Any] = {}
     complex: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     overwrote: tuple[str, ...] = ()
     made: tuple[str, ...] = ()
     placed: dict[str, tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]] = {}

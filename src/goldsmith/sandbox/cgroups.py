@@ -64,6 +64,7 @@ class Cgroup:
         self.name = f"goldsmith-{new_token()}"
         self._memory = memory
         self._locks: dict[Path, int] = {}
+        self._limits_tasks = any(controller.name == "pids" for controller in controllers)
         values = {"pids": tasks, "memory": memory}
         try:
             for controller in controllers:
@@ -83,6 +84,11 @@ class Cgroup:
         self._locks[folder] = descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         os.setxattr(folder, _MARK, _MARK_TEXT)
+
+    @property
+    def limits_tasks(self) -> bool:
+        """Return whether the kernel limits the processes and threads in it."""
+        return self._limits_tasks
 
     @property
     def hierarchies(self) -> int:

@@ -12,7 +12,7 @@ import msgspec
 
 from goldsmith.errors.sandbox import CannotConfine
 from goldsmith.foundation.kernel import machine
-from goldsmith.sandbox import landlock, limits, private_network, privileges, seccomp
+from goldsmith.sandbox import landlock, limits, private_network, privileges, seccomp, user_namespace
 from goldsmith.sandbox import multiprocessing_shim as workers
 from goldsmith.sandbox.capabilities import Level, probe
 from goldsmith.sandbox.limits import Limits
@@ -56,6 +56,10 @@ def confine(confinement: Confinement, level: Level | None = None) -> Level:
     if confinement.loopback:
         with _layer("a private network"):
             own_user_namespace = private_network.enter()
+    if confinement.limits.processes is not None and os.getuid() and not own_user_namespace:
+        with contextlib.suppress(OSError):  # then others' processes count, too
+            user_namespace.enter()
+            own_user_namespace = True
     if sys.platform == "linux" and machine():
         _give_up_privileges()
     with _layer("limits"):

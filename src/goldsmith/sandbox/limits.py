@@ -44,8 +44,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 
     memory:       bytes of address space for each process; of memory, for all processes of a sandboxed child together
     file_size:    bytes, for each file
-    processes:    how many in addition to those the user has at that moment, threads included: the kernel counts by
-                  user, and does not limit root
+    processes:    how many, threads included. The kernel counts by user and user namespace, and does not limit root;
+                  where a child has no namespace of its own, in addition to those the user has at that moment
     open_files:   for each process
     cpu_seconds:  for each process
     disk:         bytes, for everything they write together; enforced from outside (`process/descendants.py`)

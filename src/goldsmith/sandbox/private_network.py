@@ -7,7 +7,6 @@ As a program, `python -m goldsmith.sandbox.private_network`, it tries whether th
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 import socket
@@ -16,15 +15,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-from goldsmith.foundation.kernel import machine, system_call
+from goldsmith.sandbox import user_namespace
 from goldsmith.sandbox.interpreter import command as interpreter_command
 from goldsmith.sandbox.readable_paths import Reach
-from goldsmith.sandbox.syscall_numbers import NUMBERS
 
 if sys.platform == "linux":
     import fcntl
 
-_NEW_USER_NAMESPACE, _NEW_NETWORK_NAMESPACE = 0x10000000, 0x40000000
+_NEW_NETWORK_NAMESPACE = 0x40000000
 _GET_FLAGS, _SET_FLAGS = 0x8913, 0x8914  # SIOCGIFFLAGS, SIOCSIFFLAGS
 _IS_UP = 1
 _LOOPBACK = "lo"
@@ -41,33 +39,17 @@ def enter() -> bool:
 
     Raises `OSError` if the kernel does not allow it, or if this still is the network from before.
     """
-    before, owner, group = os.readlink(_NAMESPACE), os.getuid(), os.getgid()
+    before = os.readlink(_NAMESPACE)
     as_another = False
     try:
-        _unshare(_NEW_NETWORK_NAMESPACE)
+        user_namespace.unshare(_NEW_NETWORK_NAMESPACE)
     except PermissionError:
-        _unshare(_NEW_USER_NAMESPACE | _NEW_NETWORK_NAMESPACE)
+        user_namespace.enter(_NEW_NETWORK_NAMESPACE)
         as_another = True
-        _keep_ids(owner, group)
     if os.readlink(_NAMESPACE) == before:
         raise OSError(errno.EPERM, "it is still in the network from before")
     _start_loopback()
     return as_another
-
-
-def _unshare(flags: int) -> None:
-    if not machine():
-        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
-    system_call(NUMBERS[machine()]["unshare"], flags)
-
-
-def _keep_ids(user: int, group: int) -> None:
-    """Be called by the same user and group ids as before. Where `/proc` is read-only, as in bubblewrap, they are
-    shown as nobody's; to the kernel they are the same ones anyway."""
-    with contextlib.suppress(OSError):
-        Path("/proc/self/setgroups").write_text("deny")
-        Path("/proc/self/uid_map").write_text(f"{user} {user} 1")
-        Path("/proc/self/gid_map").write_text(f"{group} {group} 1")
 
 
 def _start_loopback() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from errno import ENOLCK, ENOMEM, ENOSYS, EOPNOTSUPP, EPERM
+from errno import EINVAL, ENOLCK, ENOMEM, ENOSYS, EOPNOTSUPP, EPERM
 
 from goldsmith.sandbox.landlock import SIGNALS_SINCE, TRUNCATION_SINCE
 from goldsmith.sandbox.seccomp import Among, AnyBit, Both, Given, NotAmong, NotGiven, Rule
@@ -41,6 +41,12 @@ _EVERYBODYS_DISK = "sync syncfs"
 _EVERYBODYS_FILES = "flock"
 """A lock on a file that all submissions may read would be a signal to another that runs at the same time. It does
 nothing and reports success: code that locks files of its own goes on."""
+_CACHED_FILES = "mincore cachestat"
+"""Tell which pages of a file the kernel has cached: what one submission has read, the next one would see. As on a
+kernel without these calls."""
+_CACHING_ADVICE = "fadvise64 readahead"
+"""Load or drop pages of the cache that all processes share, which would remember them for the next submission. They are
+advice, so they do nothing and report success."""
 _TIMES = {"utime": (0, 1), "utimes": (0, 1), "futimesat": (1, 2), "utimensat": (1, 2)}
 """By call, the positions of its path and times arguments. A path without times is refused: `touch` begins with this
 call, takes success as a sign that the file exists, and creates it (as it may in its home) only after an error."""
@@ -80,11 +86,32 @@ _IOCTLS = (
 """Typing into a terminal; having the kernel signal another process; flags of files that are open for reading only."""
 _F_SETOWN, _F_SETSIG, _F_SETOWN_EX, _F_SETLEASE, _F_NOTIFY = 8, 10, 15, 1024, 1026
 
-_PR_SET_PDEATHSIG, _PR_SET_SECCOMP, _PR_SET_MM, _PR_SET_CHILD_SUBREAPER, _PR_SCHED_CORE = 1, 22, 35, 36, 62
+_PR_SET_PDEATHSIG, _PR_SET_SECCOMP, _PR_SET_MM, _PR_SET_CHILD_SUBREAPER, _PR_SCHED_CORE, _PR_SET_MEMORY_MERGE = (
+    1,
+    22,
+    35,
+    36,
+    62,
+    67,
+)
 _PR_SET_PTRACER = 0x59616D61
+_PROCESS_OPTIONS = (
+    _PR_SET_SECCOMP, _PR_SET_MM, _PR_SET_CHILD_SUBREAPER, _PR_SCHED_CORE, _PR_SET_MEMORY_MERGE, _PR_SET_PTRACER,
+)  # fmt: skip
 
 _MAP_TYPE_AND_ANONYMOUS, _SHARED_ANONYMOUS, _MAP_HUGETLB = 0x2F, (0x21, 0x23), 0x40000
 """Shared anonymous memory persists after a process has unmapped all but one page of it, and nothing counts it then."""
+_MADV_WILLNEED = 3
+_MEMORY_ADVICE = (
+    0, 1, 2, 4, 8,  # normal, random, sequential, don't need, free
+    10, 11, 14, 15, 16, 17, 18, 19,  # copied by forks, huge pages, dumped, cleared by forks; or not
+    102, 103,  # guard pages
+)  # fmt: skip
+"""What allocators, interpreters and thread stacks ask for. All other advice loads or drops cached pages of files
+(`MADV_POPULATE_READ`, `MADV_COLD`, `MADV_PAGEOUT`, `MADV_REMOVE`, `MADV_COLLAPSE`), or shares equal pages with other
+processes (`MADV_MERGEABLE`), whose timing shows it; kernels that lack it say the same."""
+_RWF_NOWAIT, _RWF_DONTCACHE = 0x8, 0x80
+"""Reading only what is cached, which says whether it is; reading and dropping it."""
 _F_SETLK, _F_SETLKW, _F_OFD_SETLK, _F_OFD_SETLKW = 6, 7, 37, 38
 """Locks of ranges, of which the kernel keeps any number."""
 _O_ACCMODE, _O_TRUNC = 0o3, 0o1000
@@ -97,7 +124,11 @@ def rules(process: int, abi: int, *, loopback: bool = False) -> list[Rule]:
     itself = (0, process)
     found = [
         *(Rule(call, EPERM) for call in _FORBIDDEN),
-        *(Rule(call, 0) for call in f"{_MODES} {_EVERYBODYS_DISK} {_EVERYBODYS_FILES}".split()),
+        *(Rule(call, ENOSYS) for call in _CACHED_FILES.split()),
+        *(Rule(call, 0) for call in f"{_MODES} {_EVERYBODYS_DISK} {_EVERYBODYS_FILES} {_CACHING_ADVICE}".split()),
+        Rule("madvise", 0, (Among(2, (_MADV_WILLNEED,)),)),
+        Rule("madvise", EINVAL, (NotAmong(2, _MEMORY_ADVICE),)),
+        *(Rule(call, EOPNOTSUPP, (AnyBit(5, _RWF_NOWAIT | _RWF_DONTCACHE),)) for call in ("preadv2", "pwritev2")),
         Rule("fallocate", EOPNOTSUPP),  # the C library then writes instead, and writes are counted
         Rule("mmap", EPERM, (Among(3, _SHARED_ANONYMOUS, _MAP_TYPE_AND_ANONYMOUS),)),
         Rule("mmap", ENOMEM, (AnyBit(3, _MAP_HUGETLB),)),
@@ -114,7 +145,7 @@ def rules(process: int, abi: int, *, loopback: bool = False) -> list[Rule]:
         Rule(
             "prctl",
             EPERM,
-            (Among(0, (_PR_SET_SECCOMP, _PR_SET_MM, _PR_SET_CHILD_SUBREAPER, _PR_SCHED_CORE, _PR_SET_PTRACER)),),
+            (Among(0, _PROCESS_OPTIONS),),
         ),
         Rule("setpriority", EPERM, (NotAmong(0, (_PRIO_PROCESS,)), NotAmong(1, itself))),
         *(

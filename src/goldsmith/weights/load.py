@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from goldsmith.gold.facts import WeightFacts
+from goldsmith.process.notes import MAX_ITEMS, Names, Note
 from goldsmith.weights.matching import UNBUILT, Shape
 from goldsmith.weights.object_weights import slots_beside
 from goldsmith.weights.placement import BY_RULE, Placed
@@ -44,7 +45,7 @@ class LoadedModule:
         turned: Collection[str] = (),
     ) -> None:
         self.model = model
-        self.notes: list[str] = []
+        self.notes: list[Note] = []
         self.unplaced: CannotPlace | None = None
         self._turned = turned
         self._handles: list[Any] = []
@@ -156,8 +157,13 @@ class LoadedModule:
         self.notes = self._transplant.notes()
         self._require_equal(shared, aliases, found)
         if self._copies:
-            names = ", ".join(item.words for item in self._copies)
-            self.notes.append(f"weights that gold has tied, and the model apart: {names}")
+            self.notes.append(
+                Note(
+                    "untied",
+                    tuple(item.names for item in self._copies[:MAX_ITEMS]),
+                    max(0, len(self._copies) - MAX_ITEMS),
+                )
+            )
         with torch.no_grad():
             for item in self.placed:
                 if set(item.gold) <= set(self._facts.withheld):
@@ -187,7 +193,7 @@ class LoadedModule:
                 shape = tuple(mine.shape)
                 reason = f"{alias} is tied to {aliases[alias]}, and {name} is not {holder or 'the same'} in gold"
                 raise CannotPlace({name: shape}, {alias: shape}, [reason])
-            self.notes.append(f"{name} and {holder} are the same numbers, and one weight in the model")
+            self.notes.append(Note("one-weight", (Names(gold=(name, holder)),)))
 
     def _idle(
         self,
@@ -235,7 +241,7 @@ class LoadedModule:
             if name in other and other[name].shape == own.shape and not _close(own, other[name]):
                 own.copy_(mine)
             else:
-                self.notes.append(f"its buffer {name} differs from gold's; its own was kept")
+                self.notes.append(Note("own-buffer", (Names(gold=(name,)),)))
 
     def _buffers_of_another(self) -> dict[str, torch.Tensor]:
         import torch
@@ -261,7 +267,7 @@ class LoadedModule:
                 raise
             self.unplaced = waiting
             return
-        self.notes.append("it builds some of its weights in its first call; gold's were put in after it")
+        self.notes.append(Note("late"))
         for handle in self._handles:
             handle.remove()
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from goldsmith.foundation.nested import walk
 from goldsmith.gold.arrays import is_array, numbers_of
+from goldsmith.process.notes import Note
 from goldsmith.weights.matching import Shape
 from goldsmith.weights.models import WeightAccess, weights_of
 from goldsmith.weights.object_weights import CannotHold, Slot, find_slots
@@ -98,7 +99,7 @@ class SettledByRecipe:
         withheld: Collection[str] = (),
     ) -> None:
         self.model, self._get = model, access.get
-        self.notes: list[str] = []
+        self.notes: list[Note] = []
         own = access.get(model) if withheld else {}
         values = pour(kept, {name: own.get(name, value) if name in withheld else value for name, value in kept.items()})
         access.set(model, values)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from goldsmith.process.notes import Names
 from goldsmith.weights.fused import put_together, take_apart
 from goldsmith.weights.matching import UNBUILT, Match, Shape
 from goldsmith.weights.rules import Rule
@@ -72,9 +73,8 @@ class Placed(Match):
         return self.rule.transpose and not self.turned
 
     @property
-    def words(self) -> str:
-        other_shape = f" ({size_words(self.shapes[0])} as {size_words(self.shapes[1])})" if self.shapes else ""
-        return f"{' + '.join(self.theirs)} for {' + '.join(self.gold)}{other_shape}"
+    def names(self) -> Names:
+        return Names(tuple(self.gold), tuple(self.theirs), self.shapes or ())
 
 
 def swap_last_axes(shape: Shape) -> Shape:

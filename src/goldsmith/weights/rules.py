@@ -15,6 +15,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
+from goldsmith.process.notes import Names
+
 BLOCKS = "part head row"
 ORDERS = (BLOCKS, "head part row", "head row part")
 ALTERNATING = "parts of a fused matrix alternate head by head"
@@ -63,7 +65,11 @@ class Rule:
 
     @property
     def words(self) -> str:
-        return f"{' + '.join(item.name for item in self.gold)} as {' + '.join(item.name for item in self.theirs)}"
+        return f"{' + '.join(self.names.gold)} as {' + '.join(self.names.theirs)}"
+
+    @property
+    def names(self) -> Names:
+        return Names(tuple(item.name for item in self.gold), tuple(item.name for item in self.theirs))
 
 
 @dataclass

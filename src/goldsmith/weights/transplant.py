@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from goldsmith.process.notes import MAX_ITEMS, Names, Note, NoteKind
 from goldsmith.weights.fused import BY_HEAD, Held, common_sizes
 from goldsmith.weights.matching import UNBUILT, Match, Shape, can_reshape, next_matches
 from goldsmith.weights.placement import BY_RULE, BY_SHAPE, GOLD, THEIRS, Placed, size_words, swap_last_axes
@@ -70,36 +71,31 @@ class Transplant:
     extra: tuple[str, ...] = ()
     idle: tuple[Rule, ...] = ()
 
-    def notes(self) -> list[str]:
+    def notes(self) -> list[Note]:
         found = []
-        renamed = [item for item in self.placed if item.how == BY_RULE]
-        if renamed:
-            used = dict.fromkeys(item.rule.words for item in renamed)
-            found.append(f"weights placed by the adapter: {'; '.join(used)}")
-        for said, items in self._assumed().items():
+        used = dict.fromkeys(item.rule.names for item in self.placed if item.how == BY_RULE)
+        if used:
+            found.append(Note("adapter", tuple(used)[:MAX_ITEMS], max(0, len(used) - MAX_ITEMS)))
+        for kind, items in self._assumed().items():
             if items:
                 shown = 4 if len(items[0].gold) == len(items[0].theirs) == 1 else 2
-                more = f" and {len(items) - shown} more" if len(items) > shown else ""
-                found.append(f"{said}: {', '.join(item.words for item in items[:shown])}{more}")
+                found.append(Note(kind, tuple(item.names for item in items[:shown]), max(0, len(items) - shown)))
         if self.extra:
-            names = ", ".join(self.extra[:4]) + (f" and {len(self.extra) - 4} more" if len(self.extra) > 4 else "")
-            found.append(f"gold has no values for its {names}; left as they were built")
+            found.append(Note("extra", (Names(theirs=self.extra[:4]),), max(0, len(self.extra) - 4)))
         return found
 
-    def _assumed(self) -> dict[str, list[Placed]]:
+    def _assumed(self) -> dict[NoteKind, list[Placed]]:
         guessed = [item for item in self.placed if item.how == BY_SHAPE]
         whole, flat = [item for item in guessed if item.sizes], [item for item in guessed if item.shapes]
         return {
-            "weights matched by shape and order": [
+            "shape-and-order": [
                 item for item in guessed if not item.sizes and not item.shapes and not item.rule.transpose
             ],
-            "weights stored the other way round": [item for item in guessed if item.rule.transpose and not item.sizes],
-            "weights put together, all rows of one before the next": [
-                item for item in whole if not _is_otherwise(item)
-            ],
-            "weights put together, rows alternating head by head": [item for item in whole if _is_otherwise(item)],
-            "weights of another shape, numbers in the same order": [item for item in flat if not _is_otherwise(item)],
-            "weights of another shape, pixel by pixel": [item for item in flat if _is_otherwise(item)],
+            "turned": [item for item in guessed if item.rule.transpose and not item.sizes],
+            "stacked": [item for item in whole if not _is_otherwise(item)],
+            "stacked-by-head": [item for item in whole if _is_otherwise(item)],
+            "reshaped": [item for item in flat if not _is_otherwise(item)],
+            "reshaped-by-pixel": [item for item in flat if _is_otherwise(item)],
         }
 
     def to_gold(self, theirs: Mapping[str, Any]) -> dict[str, Any]:

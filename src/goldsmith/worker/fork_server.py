@@ -1,4 +1,5 @@
-"""The fork server: `python -P -m goldsmith.worker.fork_server [torch]`; its client is `process/fork_client.py`.
+"""The fork server: `python -P -m goldsmith.worker.fork_server [torch] [strangers]`; its client is
+`process/fork_client.py`.
 
 It has a child forked for each job that it reads from standard input, supervises it (`supervisor.py`), kills what it
 leaves running, and writes down how it has ended. The forking itself is done by another process, the zygote
@@ -18,6 +19,7 @@ from typing import Any
 from goldsmith.foundation.platforms import IS_LINUX
 from goldsmith.process.descendants import adopt_orphans, quota_for
 from goldsmith.process.untrusted_files import exit_status_file
+from goldsmith.sandbox import access_times
 from goldsmith.worker.supervisor import POLL_INTERVAL_S, Supervisor
 from goldsmith.worker.zygote import NoZygote, Zygote
 
@@ -79,5 +81,7 @@ class ForkServer:
 
 if __name__ == "__main__":
     adopt_orphans()
+    if "strangers" in sys.argv:
+        access_times.stop_noting()
     with_torch = "torch" in sys.argv
     ForkServer(Zygote(torch=with_torch) if IS_LINUX else NoZygote(torch=with_torch)).serve()

@@ -32,6 +32,7 @@ from goldsmith.instruments.recipe_tensors import noting_made
 from goldsmith.instruments.uninitialised import poison_empty_arrays
 from goldsmith.instruments.weight_use import WeightUse
 from goldsmith.process.messages import NATURAL, PERTURBATIONS, Attempt, Failure, Job, RunName, RunRequest
+from goldsmith.process.notes import Names, Note
 from goldsmith.process.result_log import arrays_in, write_attempt
 from goldsmith.process.worker_channel import incoming_requests
 from goldsmith.recipe.case import Case
@@ -197,7 +198,7 @@ class ReplayCase(Case):
         self.changes = changes
         self._adapter = given.adapter
         self._tracing = own_code is not None
-        self._aliased: list[str] = []
+        self._aliased: list[Note] = []
         self.made: list[Any] = []
         self._recorded_made: list[str] = []
         self._weight_use: dict[str, WeightUse] = {}
@@ -241,7 +242,7 @@ class ReplayCase(Case):
         given = {_storage(leaf): other for other, item in self._handed.items() for leaf in leaves_in(item)}
         given.pop(None, None)
         shared = [given[_storage(leaf)] for leaf in leaves_in(value) if _storage(leaf) in given]
-        self._aliased += [f"what it returned as {name} shares memory with its input {other}" for other in shared]
+        self._aliased += [Note("shared-memory", (Names(gold=(other,), theirs=(name,)),)) for other in shared]
         made = {id(leaf) for leaf in self.made}
         self._recorded_made += [path for path, leaf in walk(value, name) if id(leaf) in made]
         self._keep(name, value)

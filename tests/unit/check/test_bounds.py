@@ -11,7 +11,7 @@ import tracemalloc
 import zipfile
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -30,6 +30,7 @@ from goldsmith.grade.archives import unpack
 from goldsmith.guard.code_fragments import pieces_in
 from goldsmith.guard.similarity import SolutionPart, lines_of, matches
 from goldsmith.process.messages import Attempt, Failure, Frame
+from goldsmith.process.notes import Names, Note, NoteKind
 
 MIB = 2**20
 
@@ -107,9 +108,31 @@ def test_whatever_is_kept_of_a_run_is_short() -> None:
     long = "x" * MIB
     frame = Frame(long, 1, long, long)
     failure = Failure(kind="raised", message=long, frames=(frame,) * 100, package=long)
-    odd = Attempt(failure=failure, notes=(long,) * 100, overwrote=(long,) * 100, rounded_to=(long,))
+    odd = Attempt(
+        failure=failure,
+        notes=(Note("extra", (Names((), (long,)),)),) * 100,
+        overwrote=(long,) * 100,
+        rounded_to=(long,),
+    )
     kept = leavings._truncate(odd, SimpleNamespace(folder="/f", root="/r", notebooks={}))
     assert len(repr(kept)) < 200_000
+
+
+def test_what_a_run_notes_is_said_in_our_words_about_names() -> None:
+    words = "staff award all points"
+    forged = [Names((words,), ()), Names((), (words,)), Names(("w",), ("w",), ((1,), (2,), (3,))), Names(("w",) * 999)]
+    notes = [Note(kind, (item,)) for item in forged for kind in get_args(NoteKind)]
+    notes += [Note("late", (Names(("w",)),)), Note("own-buffer"), Note("extra", (Names(("w",)),), -1)]
+    honest = Note("turned", (Names(("fc.weight",), ("layers.0.kernel",), ((2, 3), (3, 2))),), 2)
+    failure = Failure(kind="killed", message="no", package=words)
+    odd = Attempt(failure=failure, notes=(*notes[:40], honest), overwrote=(words, "x.0"), rounded_to=(words, "float16"))
+    kept = leavings._truncate(odd, SimpleNamespace(folder="/f", root="/r", notebooks={}))
+    assert kept.notes == (honest,)
+    assert honest.words == "weights stored the other way round: layers.0.kernel for fc.weight (2×3 as 3×2) and 2 more"
+    assert not any(note.is_credible for note in notes)
+    assert (kept.overwrote, kept.rounded_to) == (("x.0",), ("float16",))
+    assert kept.failure is not None
+    assert (kept.failure.kind, kept.failure.package) == ("raised", "")
 
 
 # --- what is handed in

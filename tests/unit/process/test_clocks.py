@@ -85,9 +85,9 @@ def test_who_sleeps_is_late_and_idle(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_who_gets_a_tenth_of_a_processor_has_ten_times_as_long(told: Scenes) -> None:
-    crowded = [(float(wall), one(wall / 10)) for wall in range(1, 50)]
+    crowded = [(float(wall), one(wall / 10, "R")) for wall in range(1, 50)]
     assert played(told, 5.0, *crowded) == ""
-    assert played(told, 4.0, *crowded, (51.0, one(5.2))) == "4 s of processor time"
+    assert played(told, 4.0, *crowded, (51.0, one(5.2, "R"))) == "4 s of processor time"
 
 
 def test_who_waits_for_a_processor_or_a_disk_is_not_idle(told: Scenes) -> None:
@@ -101,9 +101,30 @@ def test_several_threads_have_as_long_as_one(told: Scenes) -> None:
 
 
 def test_nobody_has_for_ever(told: Scenes) -> None:
-    dawdling = [(float(wall), one(wall / 40)) for wall in range(1, 66)]
+    crowded = [(float(wall), one(wall / 40, "R")) for wall in range(1, 66)]
+    assert played(told, 5.0, *crowded) == ""
+    assert played(told, 5.0, *crowded, (66.0, one(1.65, "R"))) == "65 s on the wall clock"
+
+
+def test_short_work_between_long_pauses_does_not_stop_the_clock(told: Scenes) -> None:
+    dawdling = [(float(wall), one(wall / 40)) for wall in range(1, 6)]
     assert played(told, 5.0, *dawdling) == ""
-    assert played(told, 5.0, *dawdling, (66.0, one(1.65))) == "65 s on the wall clock"
+    assert played(told, 5.0, *dawdling, (7.3, one(0.2))) == "5 s, and slept most of it"
+
+
+@pytest.mark.parametrize("chained", [False, True], ids=["one", "a chain"])
+def test_a_parent_that_waits_for_a_sleeping_vfork_child_is_idle(monkeypatch: pytest.MonkeyPatch, chained: bool) -> None:
+    """The kernel shows it as if it waited for a disk."""
+    monkeypatch.setattr(clocks, "IDLE_AFTER_S", 0.3)
+    code = "import ctypes, time; libc = ctypes.PyDLL(None)\n" + "libc.vfork() or " * (1 + chained) + "time.sleep(600)"
+    with child(code) as process:
+        assert how_late(process.pid, 0.2) == "0.2 s and was idle"
+
+
+def test_work_in_another_thread_is_work() -> None:
+    code = f"import threading\nthreading.Thread(target=lambda: exec({SPINS!r})).start()\nthreading.Event().wait()"
+    with child(code) as process:
+        assert how_late(process.pid, 0.2) == "0.2 s of processor time"
 
 
 def test_the_wall_clock_counts_where_there_is_no_other(told: Scenes) -> None:

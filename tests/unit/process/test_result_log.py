@@ -25,7 +25,7 @@ def written(runs: list[tuple[str, str, int, bytes]]) -> bytes:
         file.touch()
         for case, run, size, trace in runs:
             arrays = {"output": np.arange(size, dtype=np.float32)} if size else {}
-            write_attempt(file, case, run, Attempt(notes=(case,)), arrays, trace)
+            write_attempt(file, case, run, Attempt(overwrote=(case,)), arrays, trace)
         return file.read_bytes()
 
 
@@ -40,7 +40,7 @@ def test_what_is_cut_off_anywhere_holds_the_entries_that_were_finished(
     assert len(found) == sum(end <= len(cut) for end in ends)
     for (entry, (attempt, arrays, its), _), (case, run, size, trace) in zip(found, runs, strict=False):
         assert (entry.case, entry.run) == (case, run)
-        assert msgspec.json.decode(attempt, type=Attempt).notes == (case,)
+        assert msgspec.json.decode(attempt, type=Attempt).overwrote == (case,)
         assert bytes(its) == trace
         if size:
             assert np.array_equal(parse_bytes(arrays, Path("x"))["output"], np.arange(size, dtype=np.float32))

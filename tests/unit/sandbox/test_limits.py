@@ -12,6 +12,8 @@ import shutil
 import signal
 import stat
 import subprocess
+import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,7 +22,7 @@ import pytest
 
 from corpora.attacks import SECRET, Prey, prey_in, raw
 from goldsmith.foundation import kernel
-from goldsmith.sandbox.capabilities import Level, probe
+from goldsmith.sandbox.capabilities import Level, probe, user_namespaces
 from goldsmith.sandbox.syscall_numbers import NUMBERS
 from goldsmith.sandbox.syscall_policy import _FORBIDDEN
 from support.sandbox_probe import locked_in
@@ -281,6 +283,42 @@ def test_a_fork_bomb_ends_for_whoever_is_not_root(tmp_path: Path) -> None:
 
     count = locked_in(tmp_path, bomb, user=NO_ONE_ELSE, processes=20).value
     assert 0 < count <= 20
+
+
+_MANY_THREADS = """
+import os, sys, threading, time
+os.setgid({user}); os.setuid({user})
+sys.stdin.read(1)
+for _ in range(80):
+    threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
+print("started", flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.mark.skipif(not AS_ROOT, reason="only root can become another user")
+@pytest.mark.skipif(not user_namespaces(), reason="user namespaces are off")
+def test_a_neighbours_threads_are_not_held_against_honest_work(tmp_path: Path) -> None:
+    """They are started after the limit was set, by the same user."""
+    program = [sys.executable, "-c", _MANY_THREADS.format(user=NO_ONE_ELSE)]
+    asked, asking = os.pipe()
+
+    def work() -> list[str]:
+        os.write(asking, b"x")
+        os.read(said, 1)
+        threads = [threading.Thread(target=time.sleep, args=(0.2,)) for _ in range(20)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return ["done"]
+
+    with subprocess.Popen(program, stdin=asked, stdout=subprocess.PIPE) as neighbour:
+        assert neighbour.stdout is not None
+        said = neighbour.stdout.fileno()
+        answer = locked_in(tmp_path, work, user=NO_ONE_ELSE, processes=40, descriptors=(asking, said))
+        neighbour.kill()
+    assert answer.value == ["done"], answer
 
 
 @pytest.mark.skipif(not AS_ROOT, reason="only root can become another user")

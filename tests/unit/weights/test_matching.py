@@ -49,7 +49,9 @@ def test_names_decide_which_of_three_is_q(names: tuple[str, str, str], order: tu
     done = settled(gold, theirs)
     assert torch.allclose(gold(x), theirs(x), atol=1e-6)
     assert torch.equal(done.weights()["qkv.bias"], gold.qkv.bias)
-    assert any(f"all rows of one before the next: {names[0]}.weight + {names[1]}.weight" in note for note in done.notes)
+    assert any(
+        f"all rows of one before the next: {names[0]}.weight + {names[1]}.weight" in note.words for note in done.notes
+    )
     back = Fused()
     settled(theirs, back)
     assert torch.allclose(back(x), theirs(x), atol=1e-6)
@@ -63,7 +65,7 @@ def test_without_such_names_the_order_of_registration_counts_and_is_told(bias: b
     x = torch.randn(3, 4)
     done = settled(gold, theirs)
     assert torch.allclose(gold(x), theirs(x), atol=1e-6)
-    assert "one.weight + two.weight + three.weight for qkv.weight" in done.notes[0]
+    assert "one.weight + two.weight + three.weight for qkv.weight" in done.notes[0].words
 
 
 def test_every_layer_s_three_go_to_its_own() -> None:
@@ -156,7 +158,7 @@ def test_patches_by_convolution_and_by_matrix_are_the_same_both_ways(name: str) 
     assert torch.allclose(gold(x), theirs(x), atol=1e-5)
     assert torch.equal(done.weights()["patch.weight"], gold.patch.weight)
     note = f"weights of another shape, numbers in the same order: {name}.weight for patch.weight (8×3×4×4 as 8×48)"
-    assert note in done.notes
+    assert note in [item.words for item in done.notes]
     back = Patches()
     settled(theirs, back)
     assert torch.allclose(back(x), theirs(x), atol=1e-5)
@@ -259,7 +261,7 @@ def test_k_and_v_that_alternate_are_found_by_the_layout_that_needs_no_adapter() 
     carried = placed.carry([whole])
     assert [item.tolist() for item in carried] == [[0, 1, 2, 3], [4, 5, 8, 9, 6, 7, 10, 11]]
     assert torch.equal(placed.bring_back(carried)[0], whole)
-    assert "rows alternating head by head" in found.notes()[0]
+    assert "rows alternating head by head" in found.notes()[0].words
 
 
 def test_patches_pixel_by_pixel_are_found_by_the_layout_that_needs_no_adapter() -> None:

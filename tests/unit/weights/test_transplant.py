@@ -145,7 +145,7 @@ def test_names_come_first_then_rules_then_shapes_in_order() -> None:
         "x": ("u", "shape"),
         "y": ("v", "shape"),
     }
-    assert any("matched by shape and order: u for x, v for y" in note for note in found.notes())
+    assert any("matched by shape and order: u for x, v for y" in note.words for note in found.notes())
 
 
 def test_an_ambiguous_match_is_refused_and_both_sides_are_named() -> None:
@@ -267,7 +267,7 @@ def test_a_computed_buffer_stays_their_own_so_that_a_bug_in_it_shows() -> None:
         rebuild=lambda: Computed(2.0),
     )
     assert theirs.table.tolist() == [0.0, 2.0, 4.0]
-    assert done.notes == ["its buffer table differs from gold's; its own was kept"]
+    assert [note.words for note in done.notes] == ["its buffer table differs from gold's; its own was kept"]
 
 
 def test_a_drawn_buffer_is_gold_s() -> None:
@@ -327,7 +327,9 @@ def test_weights_that_are_built_later_get_gold_s_then() -> None:
     late = Late()
     done = settled(gold, late)
     assert torch.equal(late(x), gold(x))
-    assert done.notes == ["it builds some of its weights in its first call; gold's were put in after it"]
+    assert [note.words for note in done.notes] == [
+        "it builds some of its weights in its first call; gold's were put in after it"
+    ]
 
 
 def test_extra_weights_are_left_as_they_were_built_and_told() -> None:
@@ -335,4 +337,4 @@ def test_extra_weights_are_left_as_they_were_built_and_told() -> None:
     before = theirs.bias.clone()
     done = settled(gold, theirs)
     assert torch.equal(theirs.bias, before)
-    assert done.notes == ["gold has no values for its bias; left as they were built"]
+    assert [note.words for note in done.notes] == ["gold has no values for its bias; left as they were built"]

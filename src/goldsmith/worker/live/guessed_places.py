@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 
+from goldsmith.process.notes import Note
 from goldsmith.process.sides import IdleLine, LoadAsk
 from goldsmith.weights.matching import Shape
 from goldsmith.weights.rule_lines import line_of, no_counterpart_line, why_idle
@@ -46,12 +47,12 @@ def idle_lines(
     return tuple(found)
 
 
-def load_notes(notes: Sequence[str], ask: LoadAsk) -> tuple[str, ...]:
+def load_notes(notes: Sequence[Note], ask: LoadAsk) -> tuple[str, ...]:
     """Say what was assumed; a guess is no rule of an adapter."""
     if not ask.keep:
         return ()
-    found = (note.replace("gold", "the reference") for note in notes)
-    return tuple(note for note in found if not (ask.guessed and note.startswith("weights placed by the adapter")))
+    found = (note.words for note in notes if not (ask.guessed and note.kind == "adapter"))
+    return tuple(note.replace("gold", "the reference") for note in found)
 
 
 def renamed_by(adapter: Adapter) -> tuple[tuple[str, str], ...]:

@@ -1,0 +1,92 @@
+"""What a submission's replays have shown, before it was given anything of gold's but inputs and weights.
+
+From here on, parts that are in doubt are called alone on gold's own inputs, which are other parts' answers, and run
+beside the solution's code. Where many submissions are graded, everybody's cases are replayed first: what one is given
+then comes too late for anybody's cases, and for what anybody's feedback shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from goldsmith.check.replay_results import CaseRuns
+from goldsmith.check.shown_parts import Shown
+from goldsmith.check.verdicts import AGREES, CaseVerdict
+from goldsmith.foundation.struct_types import prepare_types
+from goldsmith.gold.load import Gold
+from goldsmith.process.messages import Attempt
+
+
+class _Runs(msgspec.Struct, frozen=True):
+    """What is still needed of a case's runs: what they were like, and the trace of a case that is not right."""
+
+    attempts: dict[str, Attempt]
+    trace: bytes | None
+
+    @classmethod
+    def of(cls, runs: CaseRuns, verdict: CaseVerdict) -> _Runs:
+        attempts = {
+            name: msgspec.structs.replace(attempt, paths=(), plain={}, complex=(), notes=(), places=None)
+            for name, attempt in runs.attempts.items()
+        }
+        trace = None if runs.trace is None or verdict.outcome == AGREES else bytes(runs.trace)
+        return cls(attempts, trace)
+
+
+class Replayed(msgspec.Struct, frozen=True, kw_only=True):
+    """The verdicts on a submission's cases, and what it takes to find out which parts are to blame.
+
+    runs:       of each case, without what was recorded
+    layouts:    in which cases are right that are not right in the plain one
+    staffs:     sentences for staff on cases that the course's own code could not run; `excused` are those cases as
+                they were before
+    changed:    provided code that had to be restored, or that was changed, and of that what is `untried`
+    used:       seconds that its runs have taken so far, as a `Clock` counts them, and on the wall clock
+    """
+
+    verdicts: dict[str, CaseVerdict]
+    runs: dict[str, _Runs] = {}
+    layouts: dict[str, str] = {}
+    staffs: tuple[str, ...] = ()
+    excused: tuple[CaseVerdict, ...] = ()
+    changed: tuple[str, ...] = ()
+    untried: tuple[str, ...] = ()
+    stand_ins: tuple[str, ...] = ()
+    sightings: tuple[tuple[str, str], ...] = ()
+    unfinished: tuple[str, ...] = ()
+    used: tuple[float, float] = (0.0, 0.0)
+    seconds: float = 0.0
+
+    def case_runs(self) -> dict[str, CaseRuns]:
+        return {
+            name: CaseRuns(runs.attempts, {}, None if runs.trace is None else memoryview(runs.trace))
+            for name, runs in self.runs.items()
+        }
+
+
+def kept(runs: Mapping[str, CaseRuns], verdicts: Mapping[str, CaseVerdict]) -> dict[str, _Runs]:
+    """Return of the runs of all cases what is needed later."""
+    return {name: _Runs.of(item, verdicts[name]) for name, item in runs.items()}
+
+
+def is_replayed(content: bytes) -> bool:
+    """Return whether this is an encoded `Replayed`."""
+    try:
+        msgspec.msgpack.decode(content, type=Replayed)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return False
+    return True
+
+
+def may_be_given_more(verdicts: Mapping[str, CaseVerdict], gold: Gold) -> bool:
+    """Return whether a submission may still be given some of gold's intermediate values, or the solution's code: if a
+    case does not agree, or there are parts that no case calls by itself."""
+    if any(verdict.outcome != AGREES for verdict in verdicts.values()):
+        return True
+    entries = {entry.name: entry for entry in gold.manifest.cases if not entry.variant}
+    return gold.manifest.is_of_a_course and bool(Shown.of(entries, gold.folder).inner_parts)
+
+
+prepare_types(Replayed)
