@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import shutil
 import subprocess
 import sys
@@ -260,6 +261,21 @@ def test_what_cannot_be_looked_into_is_named_within_bounds(name: str) -> None:
     assert any(why in item for item in told.values()), told
     assert all(path.startswith(file) for path in told)
     assert time.process_time() - began < 20
+
+
+def test_damage_in_a_file_of_any_form_is_no_error_of_ours() -> None:
+    chance = random.Random(0)
+    for name in sorted(FORMS.keys() - {*SLOW, "text over 2 MiB"}):
+        file, form = FORMS[name]
+        whole = form(BACKBONE[:2000])
+        for _ in range(8):
+            damaged = bytearray(whole)
+            for _ in range(chance.choice([1, 3, 30])):
+                at = chance.randrange(len(damaged))
+                damaged[at : at + chance.randrange(3)] = chance.randbytes(chance.randrange(3))
+            cut = bytes(damaged[: chance.choice([len(damaged), chance.randrange(len(damaged))])])
+            assert next(unpacked(file, cut)).content == cut
+            assert sum(len(item.content) for item in unpacked(file, cut)) < 2**22
 
 
 def test_what_could_not_be_looked_into_is_told_and_no_finding(example: CourseOnDisk) -> None:
