@@ -120,6 +120,7 @@ class CLIP(nn.Module):
 
 
 candidate = CLIP
+OUTPUTS = {"logits_per_image": "logits_per_image", "logits_per_text": "logits_per_text"}
 
 VISION, TEXT = "vision_model.encoder.layers.*", "text_model.encoder.layers.*"
 BUGS = {

@@ -122,6 +122,7 @@ class DinoVisionTransformer(nn.Module):
 
 
 candidate = DinoVisionTransformer
+OUTPUTS = {"last_hidden_state": "0", "pooler_output": "1"}
 
 LAYER = "encoder.layer.*"
 BUGS = {

@@ -84,13 +84,15 @@ class Attention(nn.Module):
 class FeedForward(nn.Module):
     def __init__(self, bug):
         super().__init__()
-        self.activation = F.gelu if bug == "GELU, not SiLU" else F.silu
+        self.bug = bug
         self.w1 = nn.Linear(DIM, HIDDEN, bias=False)
         self.w2 = nn.Linear(HIDDEN, DIM, bias=False)
         self.w3 = nn.Linear(DIM, HIDDEN, bias=False)
 
     def forward(self, x):
-        return self.w2(self.activation(self.w1(x)) * self.w3(x))
+        if self.bug == "gate and up swapped":
+            return self.w2(F.silu(self.w3(x)) * self.w1(x))
+        return self.w2(F.silu(self.w1(x)) * self.w3(x))
 
 
 class TransformerBlock(nn.Module):
@@ -136,7 +138,7 @@ BUGS = {
     "heads repeated in another order": ("model.layers.0.self_attn",),
     "mask off by one": ("model.layers.0.self_attn",),
     "no scale": ("model.layers.0.self_attn",),
-    "GELU, not SiLU": ("model.layers.0.mlp", "model.layers.0.mlp.act_fn"),
+    "gate and up swapped": ("model.layers.0.mlp",),
     "epsilon": ("model.layers.0.input_layernorm",),
     "residual dropped": ("model.layers.0",),
 }

@@ -82,6 +82,7 @@ class ModuleJudge:
         pair.weights = lambda: {MODEL: tuple(self.described[0].weights)}
         pair.pair()
         self._set_aside(pair)
+        _pass_what_is_made_up_for(pair)
         return pair
 
     def described_first(self, found: JudgedModules, pair: TracePair, theirs: Ran) -> JudgedModules:
@@ -284,6 +285,22 @@ class ModuleJudge:
         return JudgedModules(tuple(rows.values()), tuple(verdicts), tuple(lines))
 
 
+def _pass_what_is_made_up_for(pair: TracePair) -> None:
+    """Take a call's output for right where everything that is given it is given the right values all the same: what one
+    model does inside a module, such as to scale its output, the other does around it."""
+    for call in pair.gold:
+        if call.position not in pair.off or pair.off[call.position] <= pair.limit(call) or call.function:
+            continue
+        made = {id(item) for item in call.outputs}
+        takers = [
+            item
+            for item in pair.gold
+            if item.position >= call.end and item.position in pair.partners and made & set(map(id, item.inputs))
+        ]
+        if takers and call.outputs and all(pair.given[item.position] <= pair.close for item in takers):
+            pair.off[call.position] = 0.0
+
+
 def _role(call: Call, verdict: ModuleVerdict | None, blamed: set[str], holders: set[str], *, paired: bool) -> Role:
     if call.module in blamed:
         return SOURCE
@@ -320,10 +337,14 @@ def _request(call: Call, partner: Call, module: str, *, gradients: bool = False)
 
 def _nearest(theirs: Sequence[Any], mine: Sequence[Any]) -> list[Any]:
     """Return, for each of their tensors, the reference's that corresponds, with their axes: the nearest of those that
-    do; their own where there is none."""
+    do; their own where there is none. What they take twice is one tensor."""
     rest = list(mine)
-    found = []
-    for tensor in theirs:
+    found: list[Any] = []
+    for place, tensor in enumerate(theirs):
+        again = next((number for number in range(place) if theirs[number] is tensor), None)
+        if again is not None:
+            found.append(found[again])
+            continue
         near = [
             (distance(tensor, shaped), number, shaped)
             for number, item in enumerate(rest)
