@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from goldsmith.check.localisation import sources
+from goldsmith.check.localisation import NEVER_CALLED, sources
 from goldsmith.check.module_traces import Call, by_execution, distance
 from goldsmith.check.trace_pairs import TracePair
 from goldsmith.check.verdicts import AGREES, DIFFERS, ModuleVerdict
@@ -25,7 +25,15 @@ def begin_inside(
     found, inside = {item.name: item for item in verdicts}, set()
     for source in list(sources(verdicts)):
         outer = next((call for call in pair.gold if call.module == source.name and not call.function), None)
-        if outer is None or source.outcome != DIFFERS or source.why:
+        if outer is None or source.outcome != DIFFERS:
+            continue
+        if source.why.endswith(NEVER_CALLED):
+            holder = _holder_of_idle(pair, outer)
+            if holder is not outer:
+                found[source.name] = msgspec.structs.replace(source, source=False, why="")
+                found[holder.module] = _source(source, pair, holder, kinds, source.why)
+            continue
+        if source.why:
             continue
         unknown = _not_judged(pair, outer, judged, apart)
         if not unknown:
@@ -35,22 +43,36 @@ def begin_inside(
             found[source.name] = msgspec.structs.replace(source, source=False)
             unknown = _not_judged(pair, place, judged, apart)
         inside.add(place.module)
-        theirs = pair.names[place.model][place.module]
         listed = ", ".join(unknown[:_LISTED]) + (f" and {len(unknown) - _LISTED} more" if unknown[_LISTED:] else "")
-        found[place.module] = ModuleVerdict(
-            case=source.case,
-            model=place.model,
-            name=place.module,
-            kind=place.kind,
-            outcome=DIFFERS,
-            source=True,
-            inferred=True,
-            theirs=theirs,
-            their_kind=kinds.get(theirs, ""),
-            why="the difference begins inside it" + (f", where {listed} could not be judged" if listed else ""),
-        )
+        why = "the difference begins inside it" + (f", where {listed} could not be judged" if listed else "")
+        found[place.module] = _source(source, pair, place, kinds, why)
     order = {call.module: number for number, call in enumerate(by_execution(pair.gold))}
     return sorted(found.values(), key=lambda item: order.get(item.name, len(order))), inside
+
+
+def _source(source: ModuleVerdict, pair: TracePair, place: Call, kinds: Mapping[str, str], why: str) -> ModuleVerdict:
+    """Return the verdict that a difference begins at another place than was thought."""
+    theirs = pair.names[place.model][place.module]
+    return ModuleVerdict(
+        case=source.case,
+        model=place.model,
+        name=place.module,
+        kind=place.kind,
+        outcome=DIFFERS,
+        source=True,
+        inferred=True,
+        theirs=theirs,
+        their_kind=kinds.get(theirs, ""),
+        why=why,
+    )
+
+
+def _holder_of_idle(pair: TracePair, outer: Call) -> Call:
+    """Return the innermost module with a partner around the first that is never called."""
+    idle = pair.never_called(outer)[0]
+    around = [item for item in pair.gold if outer.holds(item) and item.holds(idle) and not item.function]
+    names = pair.names[outer.model]
+    return next((item for item in reversed(around) if item.module in names), outer)
 
 
 def _not_judged(

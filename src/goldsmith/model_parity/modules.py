@@ -23,6 +23,7 @@ from goldsmith.model_parity.aligned_calls import (
 )
 from goldsmith.model_parity.begins_inside import begin_inside
 from goldsmith.model_parity.first_wrong import describe_first_wrong
+from goldsmith.model_parity.input_forms import in_form_of
 from goldsmith.model_parity.judged_modules import JudgedModules
 from goldsmith.model_parity.module_pairs import adapter_lines, merged_modules, pair_modules
 from goldsmith.model_parity.result import HOLDS, MERGED, SOURCE, UNKNOWN, UNPAIRED, VICTIM, ModuleParity, Role
@@ -345,12 +346,13 @@ def _nearest(theirs: Sequence[Any], mine: Sequence[Any]) -> list[Any]:
         if again is not None:
             found.append(found[again])
             continue
-        near = [
-            (distance(tensor, shaped), number, shaped)
-            for number, item in enumerate(rest)
+        shaped = (
+            as_shaped(item, tensor)
             if item.dtype.kind == tensor.dtype.kind and correspond(item, tensor)
-            for shaped in [as_shaped(item, tensor)]
-        ]
+            else in_form_of(item, tensor)
+            for item in rest
+        )
+        near = [(distance(tensor, item), number, item) for number, item in enumerate(shaped) if item is not None]
         if not near:
             found.append(tensor)
             continue

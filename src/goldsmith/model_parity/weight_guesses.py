@@ -17,7 +17,7 @@ from goldsmith.model_parity.unit_pairs import (
     pair_units,
     turned_squares,
 )
-from goldsmith.model_parity.weight_units import WEIGHT, names_to_place, units_of
+from goldsmith.model_parity.weight_units import WEIGHT, names_to_place, spare_places, units_of
 from goldsmith.process.sides import Described, GuessedRule
 from goldsmith.weights.roles import roles_of
 from goldsmith.weights.rule_lines import line_of, no_counterpart_line
@@ -159,6 +159,9 @@ def _pair_all(
         found += pair_units(*units, by)
         used = [set().union(*(pair.members[side] for pair in found)) for side in (0, 1)]
         left, there = ([name for name in names if name not in used[side]] for side, names in ((0, left), (1, there)))
+    if left:
+        units = units_of(mine, left, calls[0]), units_of(theirs, spare_places(theirs), calls[1])
+        found += [pair for pair in pair_units(*units, NAMES) if pair.why == NAMES]
     return found
 
 
