@@ -1,4 +1,4 @@
-"""DINOv2 with registers in the style of facebookresearch: one matrix for queries, keys and values, tokens by the model."""
+"""DINOv2 with registers in the style of facebookresearch: queries, keys and values fused, tokens by the model."""
 
 import torch
 from common import draw_weights, moved

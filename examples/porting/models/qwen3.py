@@ -171,5 +171,9 @@ NAMES = {
 
 def weights_by_hand(state):
     found = moved(state, NAMES)
-    return {name.replace("norm.weight", "norm.scale").replace("norm1.weight", "norm1.scale").replace(
-        "norm2.weight", "norm2.scale"): value for name, value in found.items()}
+    return {
+        name.replace("norm.weight", "norm.scale")
+        .replace("norm1.weight", "norm1.scale")
+        .replace("norm2.weight", "norm2.scale"): value
+        for name, value in found.items()
+    }

@@ -1,8 +1,8 @@
-"""Whisper in the style of openai: one residual block for both sides, positions that are a buffer or a bare parameter."""
+"""Whisper in the style of openai: one residual block for both sides, positions in a buffer or a bare parameter."""
 
 import torch
 import torch.nn.functional as F
-from common import draw_weights, moved, spell_out
+from common import draw_weights, moved
 from torch import nn
 
 DIM, HEADS, HIDDEN, LAYERS, WORDS, MELS, FRAMES, LONGEST = 24, 3, 40, 2, 53, 8, 16, 12
