@@ -11,16 +11,21 @@ from goldsmith.check.module_traces import Call, by_execution, distance
 from goldsmith.check.trace_pairs import TracePair
 from goldsmith.check.verdicts import AGREES, DIFFERS, ModuleVerdict
 from goldsmith.model_parity.aligned_calls import as_shaped, correspond
+from goldsmith.model_parity.input_forms import in_form_of
+from goldsmith.process.sides import Described
 
 _LISTED = 3
+_TORCH = "/torch/nn/modules/"
+"""Where the classes are whose code is right."""
 
 
 def begin_inside(
-    pair: TracePair, verdicts: Sequence[ModuleVerdict], apart: Mapping[int, str], kinds: Mapping[str, str]
+    pair: TracePair, verdicts: Sequence[ModuleVerdict], apart: Mapping[int, str], candidate: Described
 ) -> tuple[list[ModuleVerdict], set[str]]:
     """Return the verdicts, with the innermost module that the difference begins inside of as the source, where one was
     to blame "by itself" and not all of its own modules are known to be right; and the names of such sources. `apart`
-    are calls that cannot be compared, `kinds` the candidate's classes by name."""
+    are calls that cannot be compared."""
+    kinds = candidate.modules
     judged = {item.name: item for item in verdicts}
     found, inside = {item.name: item for item in verdicts}, set()
     for source in list(sources(verdicts)):
@@ -32,6 +37,12 @@ def begin_inside(
             if holder is not outer:
                 found[source.name] = msgspec.structs.replace(source, source=False, why="")
                 found[holder.module] = _source(source, pair, holder, kinds, source.why)
+            continue
+        giver = _holder(pair, outer) if _lacks_an_input(pair, outer, candidate) else outer
+        if giver is not outer:
+            found[source.name] = msgspec.structs.replace(source, source=False)
+            why = f"{source.theirs} is not given all that it is in the reference"
+            found[giver.module] = _source(source, pair, giver, kinds, why)
             continue
         if source.why:
             continue
@@ -69,10 +80,28 @@ def _source(source: ModuleVerdict, pair: TracePair, place: Call, kinds: Mapping[
 
 def _holder_of_idle(pair: TracePair, outer: Call) -> Call:
     """Return the innermost module with a partner around the first that is never called."""
-    idle = pair.never_called(outer)[0]
-    around = [item for item in pair.gold if outer.holds(item) and item.holds(idle) and not item.function]
-    names = pair.names[outer.model]
-    return next((item for item in reversed(around) if item.module in names), outer)
+    idle = _holder(pair, pair.never_called(outer)[0])
+    return idle if outer.holds(idle) else outer
+
+
+def _holder(pair: TracePair, inner: Call) -> Call:
+    """Return the innermost module with a partner around a call; the call itself if there is none."""
+    names = pair.names[inner.model]
+    around = [item for item in pair.gold if item.holds(inner) and item.module in names and not item.function]
+    return around[-1] if around else inner
+
+
+def _lacks_an_input(pair: TracePair, call: Call, candidate: Described) -> bool:
+    """Say whether one of torch's own modules stands for a call, and is not given a tensor that the reference's module
+    is: what it does with others is right."""
+    partner = pair.partners.get(call.position)
+    if partner is None or _TORCH not in candidate.places.get(partner.kind, "").replace("\\", "/"):
+        return False
+    return any(
+        item.dtype.kind in "fb"
+        and not any(correspond(other, item) or in_form_of(other, item) is not None for other in partner.inputs)
+        for item in call.inputs
+    )
 
 
 def _not_judged(

@@ -11,19 +11,12 @@ import msgspec
 
 from goldsmith.check.localisation import Alone, Answer, judge_calls, sources
 from goldsmith.check.module_traces import Call, as_numbers, by_execution, calls_in, distance
-from goldsmith.check.trace_pairs import TracePair, arguments, off_by
+from goldsmith.check.trace_pairs import TracePair, off_by
 from goldsmith.check.verdicts import AGREES, DIFFERS, ModuleVerdict
-from goldsmith.model_parity.aligned_calls import (
-    align_calls,
-    align_outputs,
-    as_shaped,
-    correspond,
-    share_outputs,
-    without_strangers,
-)
+from goldsmith.model_parity.aligned_calls import align_calls, align_outputs, share_outputs, without_strangers
+from goldsmith.model_parity.alone_requests import request_alone
 from goldsmith.model_parity.begins_inside import begin_inside
 from goldsmith.model_parity.first_wrong import describe_first_wrong
-from goldsmith.model_parity.input_forms import in_form_of
 from goldsmith.model_parity.judged_modules import JudgedModules
 from goldsmith.model_parity.module_pairs import adapter_lines, merged_modules, pair_modules
 from goldsmith.model_parity.result import HOLDS, MERGED, SOURCE, UNKNOWN, UNPAIRED, VICTIM, ModuleParity, Role
@@ -113,9 +106,7 @@ class ModuleJudge:
     def judge(self, pair: TracePair) -> JudgedModules:
         """Judge every call in place or, where its inputs were wrong already, alone."""
         self.alone = Alone(self._run_alone(pair))
-        verdicts, inside = begin_inside(
-            pair, judge_calls(pair, self.alone), self.incomparable, self.described[1].modules
-        )
+        verdicts, inside = begin_inside(pair, judge_calls(pair, self.alone), self.incomparable, self.described[1])
         found = self._result(pair, self._inferred(pair, verdicts), self.alone)
         found.inside = inside
         return found
@@ -219,7 +210,7 @@ class ModuleJudge:
         for call in calls.values():
             ordered = dataclasses.replace(call, inputs=self.orders.to_candidate(call.module, call.inputs))
             partner = self._partner(pair, call)
-            ask, given = _request(ordered, partner, pair.names[MODEL][call.module])
+            ask, given = request_alone(ordered, partner, pair.names[MODEL][call.module])
             self.given_own[call.position] = [
                 own for own in partner.inputs if any(item is own for item in given.values())
             ]
@@ -243,7 +234,7 @@ class ModuleJudge:
         asks: list[AloneAsk] = []
         tensors: dict[str, Any] = {}
         for call, form in calls:
-            made, given = _request(call, form, form.module, gradients=True)
+            made, given = request_alone(call, form, form.module, gradients=True)
             asks.append(made)
             tensors |= given
         found, arrays = side.run_alone(ask, asks, tensors) if asks else ([], {})
@@ -292,14 +283,21 @@ def _pass_what_is_made_up_for(pair: TracePair) -> None:
     for call in pair.gold:
         if call.position not in pair.off or pair.off[call.position] <= pair.limit(call) or call.function:
             continue
-        made = {id(item) for item in call.outputs}
         takers = [
-            item
+            (pair.partners[item.position], given)
             for item in pair.gold
-            if item.position >= call.end and item.position in pair.partners and made & set(map(id, item.inputs))
+            for given in item.inputs
+            if item.position >= call.end
+            and item.position in pair.partners
+            and any(given is own for own in call.outputs)
         ]
-        if takers and call.outputs and all(pair.given[item.position] <= pair.close for item in takers):
+        if takers and all(min(_apart(partner, given), default=1.0) <= pair.close for partner, given in takers):
             pair.off[call.position] = 0.0
+
+
+def _apart(call: Call, tensor: Any) -> list[float]:
+    """Return how far each of a call's inputs is from a tensor."""
+    return [distance(item, tensor) for item in call.inputs]
 
 
 def _role(call: Call, verdict: ModuleVerdict | None, blamed: set[str], holders: set[str], *, paired: bool) -> Role:
@@ -314,52 +312,6 @@ def _role(call: Call, verdict: ModuleVerdict | None, blamed: set[str], holders: 
     if verdict.outcome == AGREES:
         return VICTIM if verdict.alone else ""
     return HOLDS
-
-
-def _request(call: Call, partner: Call, module: str, *, gradients: bool = False) -> tuple[AloneAsk, dict[str, Any]]:
-    """Return a request to make the reference's `call` with the candidate's module. Where the candidate takes other
-    arguments, it is called as it was, with the reference's tensors in place of those that correspond."""
-    same = arguments(partner) == arguments(call) and [_shape(item) for item in partner.inputs] == [
-        _shape(item) for item in call.inputs
-    ]
-    inputs, form, narrow = call.inputs, call.form, call.bfloat16
-    if not same and partner.form is not None:
-        inputs, form, narrow = tuple(_nearest(partner.inputs, call.inputs)), partner.form, partner.bfloat16
-    made = AloneAsk(
-        number=call.position,
-        module=module,
-        form=form,
-        training=call.training,
-        bfloat16=tuple(int(name) for name in narrow if name.isdecimal()),
-        gradients=gradients,
-    )
-    return made, {f"{call.position}.{index}": item for index, item in enumerate(inputs)}
-
-
-def _nearest(theirs: Sequence[Any], mine: Sequence[Any]) -> list[Any]:
-    """Return, for each of their tensors, the reference's that corresponds, with their axes: the nearest of those that
-    do; their own where there is none. What they take twice is one tensor."""
-    rest = list(mine)
-    found: list[Any] = []
-    for place, tensor in enumerate(theirs):
-        again = next((number for number in range(place) if theirs[number] is tensor), None)
-        if again is not None:
-            found.append(found[again])
-            continue
-        shaped = (
-            as_shaped(item, tensor)
-            if item.dtype.kind == tensor.dtype.kind and correspond(item, tensor)
-            else in_form_of(item, tensor)
-            for item in rest
-        )
-        near = [(distance(tensor, item), number, item) for number, item in enumerate(shaped) if item is not None]
-        if not near:
-            found.append(tensor)
-            continue
-        _, number, best = min(near, key=lambda item: item[:2])
-        del rest[number]
-        found.append(best)
-    return found
 
 
 def _answer(item: Any, call: Call, arrays: Mapping[str, Any], orders: RowOrders) -> Answer:

@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from torch import nn
 
 import goldsmith
+from goldsmith.check.module_names import module_names
 from goldsmith.instruments.module_traces import Tracer
 
 pytestmark = pytest.mark.torch
@@ -185,6 +186,19 @@ def test_experts_one_by_one_do_not_pair_a_layer_with_the_model_around_it() -> No
     assert goldsmith.parity(drawn(Wrapped()), Layers(OneByOne(""), OneByOne("")), x)
     found = goldsmith.parity(drawn(Wrapped()), Layers(OneByOne("sigmoid"), OneByOne("sigmoid")), x)
     assert found.first_divergence == "model.layers.0.moe", str(found)
+
+
+def test_a_weight_in_the_place_of_several_pairs_the_module_that_holds_it_with_the_one_around_those() -> None:
+    experts = [f"layers.0.ff.experts.{number}.up.weight" for number in range(3)]
+    fused = [f"model.layers.0.self_attn.{part}_proj.bias" for part in "qkv"]
+    there = {"", "layers", "layers.0", "layers.0.attn", "layers.0.ff", "layers.0.ff.experts"}
+    there |= {"layers.0.attn.c_attn", "layers.0.ff.experts.0", "layers.0.ff.experts.0.up"}
+    for joined in ("layers.0.attn.in_proj_bias", "layers.0.attn.c_attn.bias"):
+        found = module_names([(["model.layers.0.mlp.experts.up"], experts), (fused, [joined])], [], there)
+        assert found["model.layers.0.mlp.experts"] == "layers.0.ff.experts"
+        assert found["model.layers.0.mlp"] == "layers.0.ff"
+        assert found["model.layers.0.self_attn"] == "layers.0.attn"
+        assert found["model.layers.0"] == "layers.0"
 
 
 # --- what one does inside, and the other around it --------------------------------------------------------------------
