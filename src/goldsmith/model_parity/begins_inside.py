@@ -11,7 +11,7 @@ from goldsmith.check.module_traces import Call, by_execution, distance
 from goldsmith.check.trace_pairs import TracePair
 from goldsmith.check.verdicts import AGREES, DIFFERS, ModuleVerdict
 from goldsmith.model_parity.aligned_calls import as_shaped, correspond
-from goldsmith.model_parity.input_forms import in_form_of
+from goldsmith.model_parity.input_forms import in_form_of, is_mask
 from goldsmith.process.sides import Described
 
 _LISTED = 3
@@ -143,13 +143,16 @@ def _first_place(pair: TracePair, outer: Call, judged: Mapping[str, ModuleVerdic
 
 
 def _is_given_the_right_inputs(pair: TracePair, call: Call) -> bool:
-    """Say whether every floating input of a call that the candidate's has, too, is right, and there is one."""
+    """Say whether every floating input of a call that the candidate's has, too, is right, and there is one.
+
+    Masks do not count: a window may be made of one here, and be in it there.
+    """
     name = pair.names[call.model].get(call.module)
     theirs = next((item.inputs for item in pair.theirs if item.module == name and not item.function), ())
     if call.position in pair.partners:
         theirs = pair.partners[call.position].inputs
     found = []
-    for mine in (item for item in call.inputs if item.dtype.kind in "fc" and item.size > 1):
+    for mine in (item for item in call.inputs if item.dtype.kind in "fc" and item.size > 1 and not is_mask(item)):
         like = [as_shaped(item, mine) for item in theirs if item.dtype.kind in "fc" and correspond(item, mine)]
         found += [min(distance(item, mine) for item in like)] if like else []
     return bool(found) and max(found) <= pair.close

@@ -15,6 +15,10 @@ def in_form_of(item: Any, like: Any) -> Any:
     return _table_like(item, like) if found is None else found
 
 
+def is_mask(item: Any) -> bool:
+    return _hidden(item) is not None
+
+
 def _mask_like(item: Any, like: Any) -> Any:
     import numpy as np
 

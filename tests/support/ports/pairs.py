@@ -204,10 +204,10 @@ PAIRS = (
         {
             "rope offset": "layers.1.self_attn",
             "rope sign": "layers.1.self_attn",
-            "rope base": "layers.0.self_attn",
+            "rope base": "LlamaModel",
             "groups": "layers.1.self_attn",
             "scale": "layers.1.self_attn",
-            "mask": "layers.0.self_attn",
+            "mask": "LlamaModel",
             "eps": "layers.1.post_attention_layernorm",
             "eps of keys": "layers.1.self_attn.k_norm",
             "gate": "layers.1.mlp",
