@@ -14,8 +14,7 @@ from support.ports.pairs import EXACTLY, NEARBY
 
 pytestmark = [pytest.mark.torch, pytest.mark.long]
 NEAR = {("mixtral", "GELU, not SiLU")}
-"""Mistakes of which a direct child or parent is named: the reference has all experts in one module, the port each in its
-own."""
+"""Mistakes of which a direct parent is named: the reference has all experts in one module, the port each in its own."""
 
 
 @pytest.fixture(autouse=True)

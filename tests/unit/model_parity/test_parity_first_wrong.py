@@ -136,7 +136,6 @@ def test_what_is_given_an_input_that_cannot_be_compared_is_inferred_unless_anoth
     reference = Blocks(Scaled(0.5), Scaled(0.5))
     found = goldsmith.parity(reference, Blocks(Scaled(0, told=True), Scaled(0.5)), torch.randn(3, 6))
     assert (found.first_divergence, found.report.first_how) == ("blocks.0", "inferred")
-    assert "it, or what gives it an input that the reference does not have" in str(found)
     found = port("book").compare("scale")
     assert (found.first_divergence, found.report.first_how) == ("layers.1.self_attn", "seen"), "layers.0 is right"
 

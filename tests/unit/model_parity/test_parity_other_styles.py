@@ -72,7 +72,8 @@ class Decoder(nn.Module):
         angles = torch.outer(torch.arange(2 * length), base ** -torch.linspace(0, 1, DIM // 2))
         future = torch.ones(length, length, dtype=torch.bool).triu(2 if self.bug == "mask" else 1)
         if self.ours:
-            given = future, angles.cos(), angles.sin()
+            size = 2.0 if self.bug == "size" else 1.0
+            given = future, size * angles.cos(), size * angles.sin()
         else:
             mask = torch.zeros(length, length, dtype=x.dtype).masked_fill(future, torch.finfo(x.dtype).min)
             angles = torch.cat((angles, angles), -1)[None, :length]
@@ -87,6 +88,12 @@ def test_masks_and_tables_in_another_form_are_compared(bug: str, first: str) -> 
     found = goldsmith.parity(drawn(Decoder()), Decoder(ours=True, bug=bug), IDS)
     assert found.outcome == "differs"
     assert (found.first_divergence, found.report.first_how) == (first, "seen"), str(found)
+
+
+def test_what_is_given_something_that_the_reference_does_not_have_is_inferred() -> None:
+    found = goldsmith.parity(drawn(Decoder()), Decoder(ours=True, bug="size"), IDS)
+    assert (found.first_divergence, found.report.first_how) == ("blocks.0.att", "inferred")
+    assert "it, or what gives it an input that the reference does not have" in {item.why for item in found.modules}
 
 
 def test_a_module_whose_forward_is_called_by_its_name_is_judged() -> None:
@@ -227,6 +234,33 @@ def test_what_is_made_up_for_around_a_module_is_no_difference() -> None:
     assert goldsmith.parity(drawn(Scaled(True)), Scaled(False, "scale"), IDS).first_divergence == "embed"
 
 
+class Cross(nn.Module):
+    def __init__(self, looks_at_itself: bool = False) -> None:
+        super().__init__()
+        self.attention, self.looks_at_itself = Looking(), looks_at_itself
+        self.start, self.end = nn.Linear(DIM, DIM), nn.Linear(DIM, DIM)
+
+    def forward(self, x: Any, other: Any) -> Any:
+        x = self.start(x)
+        return self.end(x + self.attention(x, x if self.looks_at_itself else other))
+
+
+class Looking(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.q, self.kv = nn.Linear(DIM, DIM), nn.Linear(DIM, DIM)
+
+    def forward(self, x: Any, other: Any) -> Any:
+        keys = self.kv(other)
+        return (self.q(x) @ keys.mT).softmax(-1) @ keys
+
+
+def test_a_module_that_is_given_another_one_s_input_of_another_length_is_a_victim() -> None:
+    inputs = (torch.randn(2, 5, DIM), torch.randn(2, 7, DIM))
+    found = goldsmith.parity(drawn(Cross()), Cross(looks_at_itself=True), inputs)
+    assert found.first_divergence == "Cross", str(found)
+
+
 # --- names ------------------------------------------------------------------------------------------------------------
 
 
@@ -307,24 +341,34 @@ class SelfAttention(nn.Module):
         self.q_proj, self.k_proj, self.v_proj = (nn.Linear(DIM, DIM) for _ in "qkv")
         self.out_proj = nn.Linear(DIM, DIM)
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: Any, mask: Any = None) -> Any:
         q, k, v = (proj(x).unflatten(-1, (2, -1)).transpose(1, 2) for proj in (self.q_proj, self.k_proj, self.v_proj))
-        return self.out_proj(F.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2))
+        return self.out_proj(F.scaled_dot_product_attention(q, k, v, mask).transpose(1, 2).flatten(2))
 
 
 class Encoder(nn.Module):
-    def __init__(self, ours: bool = False, bug: str = "") -> None:
+    def __init__(self, ours: bool = False, bug: str = "", masked: bool = False) -> None:
         super().__init__()
+        self.masked = masked
         self.pre = nn.LayerNorm(DIM, eps=1e-2 if bug else 1e-5)
         self.self_attn = nn.MultiheadAttention(DIM, 2, batch_first=True) if ours else SelfAttention()
         self.ours = ours
 
     def forward(self, x: Any) -> Any:
         x = self.pre(x)
-        return x + (self.self_attn(x, x, x, need_weights=False)[0] if self.ours else self.self_attn(x))
+        if self.ours:
+            return x + self.self_attn(x, x, x, need_weights=False)[0]
+        future = torch.full((x.shape[1],) * 2, torch.finfo(x.dtype).min, dtype=x.dtype).triu(1)
+        return x + (self.self_attn(x, future) if self.masked else self.self_attn(x))
 
 
 def test_one_tensor_that_is_given_three_times_is_right_three_times_where_a_module_runs_alone() -> None:
     found = goldsmith.parity(drawn(Encoder()), Encoder(ours=True, bug="eps"), torch.randn(2, 5, DIM))
     assert found.first_divergence == "pre", str(found)
     assert {item.name: item.role for item in found.modules}["self_attn"] == "victim"
+
+
+def test_what_torch_s_own_module_is_not_given_is_its_caller_s_mistake() -> None:
+    found = goldsmith.parity(drawn(Encoder(masked=True)), Encoder(ours=True), torch.randn(2, 5, DIM))
+    assert found.first_divergence == "Encoder", str(found)
+    assert "self_attn is not given all that it is in the reference" in str(found)
