@@ -92,16 +92,17 @@ def _holder(pair: TracePair, inner: Call) -> Call:
 
 
 def _lacks_an_input(pair: TracePair, call: Call, candidate: Described) -> bool:
-    """Say whether one of torch's own modules stands for a call, and is not given a tensor that the reference's module
-    is: what it does with others is right."""
+    """Say whether one of torch's own modules stands for a call, and is given only some of the tensors that the
+    reference's module is: what it does with those is right."""
     partner = pair.partners.get(call.position)
     if partner is None or _TORCH not in candidate.places.get(partner.kind, "").replace("\\", "/"):
         return False
-    return any(
-        item.dtype.kind in "fb"
-        and not any(correspond(other, item) or in_form_of(other, item) is not None for other in partner.inputs)
+    given = [
+        any(correspond(other, item) or in_form_of(other, item) is not None for other in partner.inputs)
         for item in call.inputs
-    )
+        if item.dtype.kind in "fb"
+    ]
+    return any(given) and not all(given)
 
 
 def _not_judged(
