@@ -60,16 +60,23 @@ def outputs_of(model, inputs):
     for name, module in model.named_modules():
 
         def keep(module, args, output, name=name):
-            found[name] = output.detach().clone()
+            found[name] = first_tensor(output)
 
         handles.append(module.register_forward_hook(keep))
     try:
         with torch.no_grad():
-            model(inputs)
+            model(**inputs) if isinstance(inputs, dict) else model(*inputs)
     finally:
         for handle in handles:
             handle.remove()
     return found
+
+
+def first_tensor(output):
+    """Return a copy of the first tensor in what a module returned."""
+    while not isinstance(output, torch.Tensor):
+        output = next(iter(output.values() if isinstance(output, dict) else output))
+    return output.detach().clone()
 
 
 def first_mismatch(reference, candidate, inputs, names):
@@ -77,13 +84,17 @@ def first_mismatch(reference, candidate, inputs, names):
     reference.eval()
     candidate.eval()
     convert(reference, candidate, names)
+    return next(mismatches(reference, candidate, (inputs,), {"": "", **names}), None)
+
+
+def mismatches(reference, candidate, inputs, names):
+    """Yield the modules whose output is not close; weights are in place. Other shapes cannot be compared."""
     mine, theirs = outputs_of(reference, inputs), outputs_of(candidate, inputs)
     for name, output in mine.items():
-        other = names.get(name, name)
-        if other not in theirs or (name and name not in names):
+        other = names.get(name)
+        if other not in theirs or theirs[other].shape != output.shape:
             continue
         try:
             torch.testing.assert_close(theirs[other], output)
         except AssertionError:
-            return name or type(reference).__name__
-    return None
+            yield name or type(reference).__name__

@@ -19,6 +19,7 @@ from goldsmith.gold.arrays import is_array, is_tensor
 from goldsmith.gold.call_forms import NO_FORM, form_of, tensors_in
 from goldsmith.gold.gradient_projections import projections
 from goldsmith.instruments.call_gradients import passed_back
+from goldsmith.instruments.forward_calls import ForwardCalls
 from goldsmith.instruments.own_calls import OwnCode, arguments_of, unwatched
 from goldsmith.instruments.tensor_contents import contents_of, copy_of, hash_of, is_wrapped, unwrapped
 
@@ -35,10 +36,11 @@ class Tracer:
     """A recorder for the models of one case, through forward hooks, and for the functions that students write.
 
     `drew` says whether a model drew random numbers; `runs`, which functions and methods ran, in the order of their
-    first call; `origins`, by record, which calls made by the recipe it comes from.
+    first call; `origins`, by record, which calls made by the recipe it comes from. With `forwards`, calls of a module's
+    `forward` itself count as calls of it; those in functions that students write do anyway.
     """
 
-    def __init__(self, own_code: OwnCode | None = None) -> None:
+    def __init__(self, own_code: OwnCode | None = None, *, forwards: bool = False) -> None:
         self.tensors: dict[str, Any] = {}
         self.index: list[dict[str, Any]] = []
         self.calls = 0
@@ -48,6 +50,7 @@ class Tracer:
         self.runs: dict[str, None] = {}
         self.origins: dict[str, tuple[str, ...]] = {}
         self._own_code = own_code
+        self._forwards = ForwardCalls(self) if forwards else None
         self._stack: list[_Open] = []
         self._stored: dict[str, str] = {}
         self._bytes = 0
@@ -73,6 +76,8 @@ class Tracer:
             handles = self._inner if name else self._outer
             handles.append(module.register_forward_pre_hook(enter, with_kwargs=True))
             handles.append(module.register_forward_hook(leave, with_kwargs=True, always_call=True))
+        if self._forwards:
+            self._forwards.attach(label, model)
 
     def watch(self) -> contextlib.AbstractContextManager[None]:
         """Trace functions that students write within this context."""
@@ -81,8 +86,14 @@ class Tracer:
     def detach(self) -> None:
         _remove(self._outer)
         _remove(self._inner)
+        if self._forwards:
+            self._forwards.detach()
 
     # --- modules ----------------------------------------------------------------------------------------------------
+
+    def is_in(self, module: Any) -> bool:
+        """Say whether the innermost call that has not ended is one of this module."""
+        return bool(self._stack) and self._stack[-1].owner is module
 
     @unwatched
     def enter(self, label: str, name: str, module: Any, args: Any, kwargs: Any) -> None:

@@ -11,6 +11,7 @@ from operator import mul
 from typing import Any
 
 from goldsmith.check.module_traces import Call, distance
+from goldsmith.model_parity.input_forms import in_form_of
 
 _MOST_ORDERS = 24
 """Orders of axes that are tried: those of four axes of the same size."""
@@ -93,8 +94,20 @@ def _align(mine: Call, theirs: Call) -> tuple[Call, Call]:
     if kept and len(kept) < len(mine.outputs):
         mine = dataclasses.replace(mine, outputs=kept, returned=None)
     outputs = align_outputs(theirs.outputs, mine.outputs)
-    inputs = align_outputs(theirs.inputs, mine.inputs)
+    inputs = _in_forms_of(align_outputs(theirs.inputs, mine.inputs), mine.inputs)
     return mine, dataclasses.replace(theirs, outputs=outputs, inputs=inputs)
+
+
+def _in_forms_of(theirs: Sequence[Any], mine: Sequence[Any]) -> tuple[Any, ...]:
+    """Return the candidate's inputs with masks and tables in the reference's form, each in that which it is nearest."""
+    found, taken = list(theirs), set(_correspondence(mine, theirs).values())
+    for number in sorted(set(range(len(theirs))) - set(_correspondence(mine, theirs))):
+        forms = [(place, in_form_of(theirs[number], mine[place])) for place in range(len(mine)) if place not in taken]
+        near = [(distance(form, mine[place]), place, form) for place, form in forms if form is not None]
+        if near:
+            _, place, found[number] = min(near, key=lambda item: item[:2])
+            taken.add(place)
+    return tuple(found)
 
 
 def _correspondence(mine: Sequence[Any], theirs: Sequence[Any]) -> dict[int, int]:

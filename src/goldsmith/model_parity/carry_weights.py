@@ -54,6 +54,7 @@ class Carried:
     missing: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     guess: WeightGuessReport | None = None
     lines: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -74,9 +75,14 @@ class _Arrangement:
         return set(self.loaded.placed) == set(other.loaded.placed) and self.far == other.far
 
     @property
-    def rank(self) -> tuple[int, bool, bool, int, float]:
-        """Return what decides between two: the more modules are right the better, then what names say."""
-        return self.score.right, not self.missing, self.by_names, self.score.in_place, -self.far
+    def is_against_names(self) -> bool:
+        return self.guess is not None and bool(self.guess.against)
+
+    @property
+    def rank(self) -> tuple[bool, int, bool, bool, int, float]:
+        """Return what decides between two: the more modules are right the better, unless names speak against it."""
+        kept = not self.is_against_names
+        return kept, self.score.right, not self.missing, self.by_names, self.score.in_place, -self.far
 
 
 def carry_weights(both: BothSides, *, keep: bool) -> Carried:
@@ -123,21 +129,24 @@ def _guess(both: BothSides, weights: Any, first: Loaded, tried: list[_Arrangemen
     scores = ModuleScores(both)
     facts = both.described[0].facts
     guesses = guess_places(*both.described, scores.call_orders())
+    swapped: tuple[str, ...] = ()
     for number, guess in enumerate(guesses):
         by_names = guess.places == guesses[0].places
         found = _try(both, weights, guess, LoadAsk(facts=facts, guessed=guess.rules, missing=guess.missing))
         if found is None:
             continue
+        if guess.against and found.far <= AGREEING and not found.missing:
+            swapped = swapped or (_against_names(guess),)
         same = next((place for place, item in enumerate(tried) if item.is_same(found)), None)
         if same is not None:
             if tried[same].guess is None:
                 tried[same] = replace(tried[same], guess=guess, by_names=by_names, confirmed=number == 0)
             continue
-        if found.far <= AGREEING and not found.missing:
+        if found.far <= AGREEING and not found.missing and not guess.against:
             placed = [name for mine, _ in found.loaded.placed for name in mine]
             return Carried(found.loaded, guess=_proven(guess, found.loaded), lines=tuple(guess.lines(placed)))
         tried.append(replace(found, by_names=by_names))
-    if not tried:
+    if all(item.is_against_names for item in tried):
         raise CannotCarry(first, both.described)
     named = [number for number, item in enumerate(tried) if item.by_names]
     near = sorted(range(len(tried)), key=lambda number: (bool(tried[number].missing), tried[number].far))[:_SCORED]
@@ -152,10 +161,10 @@ def _guess(both: BothSides, weights: Any, first: Loaded, tried: list[_Arrangemen
     loaded = msgspec.structs.replace(loaded, reasons=best.loaded.reasons)
     excuses = missing_lines(missing, names_to_place(both.described[0]))
     if not loaded.assumed or (best.confirmed and not _rivals(best, rest)):
-        return Carried(loaded, missing, lines=tuple(excuses))
+        return Carried(loaded, missing, lines=tuple(excuses), notes=swapped)
     placed = [name for mine, _ in loaded.placed for name in mine]
     lines = best.guess.lines(placed) if best.guess else []
-    return Carried(loaded, missing, _unproven(best, rest), (*lines, *excuses))
+    return Carried(loaded, missing, _unproven(best, rest), (*lines, *excuses), swapped)
 
 
 def _rivals(best: _Arrangement, rest: list[_Arrangement]) -> list[_Arrangement]:
@@ -194,6 +203,11 @@ def _unproven(best: _Arrangement, rest: list[_Arrangement]) -> WeightGuessReport
         of=best.score.of,
         others=tuple(dict.fromkeys(text for text in others if text))[:_OTHERS],
     )
+
+
+def _against_names(guess: WeightGuess) -> str:
+    words = ", ".join(dict.fromkeys(guess.against))
+    return f"the two agree with weights against their names, {words}: are these confused where they are used?"
 
 
 def _reasons(pairs: Iterable[UnitPair]) -> tuple[str, ...]:

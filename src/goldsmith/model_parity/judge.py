@@ -128,7 +128,7 @@ class _Judging:
         )
         if self.both.ask.weights:
             self.both.notes += guess_notes(self.carried, self.loaded.reasons)
-        self.both.notes += self.loaded.notes
+        self.both.notes += [*found.notes, *self.loaded.notes]
         self._first_runs()
 
     def _first_runs(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,16 +11,10 @@ import msgspec
 
 from goldsmith.check.localisation import Alone, Answer, judge_calls, sources
 from goldsmith.check.module_traces import Call, as_numbers, by_execution, calls_in, distance
-from goldsmith.check.trace_pairs import TracePair, arguments, off_by
+from goldsmith.check.trace_pairs import TracePair, off_by
 from goldsmith.check.verdicts import AGREES, DIFFERS, ModuleVerdict
-from goldsmith.model_parity.aligned_calls import (
-    align_calls,
-    align_outputs,
-    as_shaped,
-    correspond,
-    share_outputs,
-    without_strangers,
-)
+from goldsmith.model_parity.aligned_calls import align_calls, align_outputs, share_outputs, without_strangers
+from goldsmith.model_parity.alone_requests import request_alone
 from goldsmith.model_parity.begins_inside import begin_inside
 from goldsmith.model_parity.first_wrong import describe_first_wrong, not_alone
 from goldsmith.model_parity.given_inputs import GivenInputs
@@ -90,6 +84,7 @@ class ModuleJudge:
             self.inputs = GivenInputs.of(self.as_made, self.as_called)
             self.inputs.accept(pair, self.as_made, self.as_called)
         self._set_aside(pair)
+        _pass_what_is_made_up_for(pair)
         return pair
 
     def described_first(self, found: JudgedModules, pair: TracePair, theirs: Ran) -> JudgedModules:
@@ -119,9 +114,7 @@ class ModuleJudge:
     def judge(self, pair: TracePair) -> JudgedModules:
         """Judge every call in place or, where its inputs were wrong already, alone."""
         self.alone = Alone(self._run_alone(pair))
-        verdicts, inside = begin_inside(
-            pair, judge_calls(pair, self.alone), self.incomparable, self.described[1].modules
-        )
+        verdicts, inside = begin_inside(pair, judge_calls(pair, self.alone), self.incomparable, self.described[1])
         found = self._result(pair, self._inferred(pair, verdicts), self.alone)
         found.inside = inside
         return found
@@ -233,7 +226,7 @@ class ModuleJudge:
             ordered = dataclasses.replace(call, inputs=self.orders.to_candidate(call.module, call.inputs))
             partner = self._partner(pair, call)
             kept = self.inputs.kept_in(partner)
-            ask, given = _request(ordered, partner, pair.names[MODEL][call.module], kept=kept)
+            ask, given = request_alone(ordered, partner, pair.names[MODEL][call.module], kept=kept)
             self.given_own[call.position] = [
                 own for own in partner.inputs if id(own) not in kept and any(item is own for item in given.values())
             ]
@@ -258,7 +251,7 @@ class ModuleJudge:
         tensors: dict[str, Any] = {}
         for call, form in calls:
             kept = self.inputs.kept_in(form) if side is self.candidate else set()
-            made, given = _request(call, form, form.module, gradients=True, kept=kept)
+            made, given = request_alone(call, form, form.module, gradients=True, kept=kept)
             asks.append(made)
             tensors |= given
         found, arrays = side.run_alone(ask, asks, tensors) if asks else ([], {})
@@ -301,6 +294,29 @@ class ModuleJudge:
         return JudgedModules(tuple(rows.values()), tuple(verdicts), tuple(lines))
 
 
+def _pass_what_is_made_up_for(pair: TracePair) -> None:
+    """Take a call's output for right where everything that is given it is given the right values all the same: what one
+    model does inside a module, such as to scale its output, the other does around it."""
+    for call in pair.gold:
+        if call.position not in pair.off or pair.off[call.position] <= pair.limit(call) or call.function:
+            continue
+        takers = [
+            (pair.partners[item.position], given)
+            for item in pair.gold
+            for given in item.inputs
+            if item.position >= call.end
+            and item.position in pair.partners
+            and any(given is own for own in call.outputs)
+        ]
+        if takers and all(min(_apart(partner, given), default=1.0) <= pair.close for partner, given in takers):
+            pair.off[call.position] = 0.0
+
+
+def _apart(call: Call, tensor: Any) -> list[float]:
+    """Return how far each of a call's inputs is from a tensor."""
+    return [distance(item, tensor) for item in call.inputs]
+
+
 def _role(call: Call, verdict: ModuleVerdict | None, blamed: set[str], holders: set[str], *, paired: bool) -> Role:
     if call.module in blamed:
         return SOURCE
@@ -313,57 +329,6 @@ def _role(call: Call, verdict: ModuleVerdict | None, blamed: set[str], holders: 
     if verdict.outcome == AGREES:
         return VICTIM if verdict.alone else ""
     return HOLDS
-
-
-def _request(
-    call: Call, partner: Call, module: str, *, gradients: bool = False, kept: Collection[int] = ()
-) -> tuple[AloneAsk, dict[str, Any]]:
-    """Return a request to make the reference's `call` with the candidate's module. Where the candidate takes other
-    arguments, it is called as it was, with the reference's tensors in place of those that correspond, but for those
-    that are `kept`."""
-    keeps = any(id(item) in kept for item in partner.inputs)
-    same = (
-        not keeps
-        and arguments(partner) == arguments(call)
-        and [_shape(item) for item in partner.inputs] == [_shape(item) for item in call.inputs]
-    )
-    inputs, form, narrow = call.inputs, call.form, call.bfloat16
-    if not same and partner.form is not None:
-        inputs, form, narrow = tuple(_nearest(partner.inputs, call.inputs, kept)), partner.form, partner.bfloat16
-    made = AloneAsk(
-        number=call.position,
-        module=module,
-        form=form,
-        training=call.training,
-        bfloat16=tuple(int(name) for name in narrow if name.isdecimal()),
-        gradients=gradients,
-    )
-    return made, {f"{call.position}.{index}": item for index, item in enumerate(inputs)}
-
-
-def _nearest(theirs: Sequence[Any], mine: Sequence[Any], kept: Collection[int] = ()) -> list[Any]:
-    """Return, for each of their tensors, the reference's that corresponds, with their axes: the nearest of those that
-    do; their own where there is none, or where it is `kept`."""
-    rest = list(mine)
-    found = []
-    for tensor in theirs:
-        near = (
-            []
-            if id(tensor) in kept
-            else [
-                (distance(tensor, shaped), number, shaped)
-                for number, item in enumerate(rest)
-                if item.dtype.kind == tensor.dtype.kind and correspond(item, tensor)
-                for shaped in [as_shaped(item, tensor)]
-            ]
-        )
-        if not near:
-            found.append(tensor)
-            continue
-        _, number, best = min(near, key=lambda item: item[:2])
-        del rest[number]
-        found.append(best)
-    return found
 
 
 def _answer(item: Any, call: Call, arrays: Mapping[str, Any], orders: RowOrders) -> Answer:

@@ -277,6 +277,11 @@ def _is_square(pair: UnitPair) -> bool:
     return not pair.is_fused and len(shape) == 2 and shape[0] == shape[1]
 
 
+def last_name(unit: Unit) -> str:
+    """Return the name of a module, or of a weight of its own, without what is around it."""
+    return _last(unit.path)
+
+
 def _last(path: str) -> str:
     parts = [part for part in path.split(".") if part not in ("*", "#")]
     return parts[-1] if parts else path

@@ -13,11 +13,13 @@ from goldsmith.model_parity.unit_pairs import (
     TURNED,
     UnitPair,
     exchanged,
+    last_name,
     pair_units,
     turned_squares,
 )
-from goldsmith.model_parity.weight_units import WEIGHT, names_to_place, units_of
+from goldsmith.model_parity.weight_units import WEIGHT, names_to_place, spare_places, units_of
 from goldsmith.process.sides import Described, GuessedRule
+from goldsmith.weights.roles import roles_of
 from goldsmith.weights.rule_lines import line_of, no_counterpart_line
 from goldsmith.weights.rules import INDEX, match, rule_of
 
@@ -34,6 +36,8 @@ class WeightGuess:
     missing: tuple[str, ...] = ()
     tied: tuple[tuple[str, str], ...] = ()
     """Weights of the reference's whose place is another name of a weight that is tied in the candidate."""
+    against: tuple[str, ...] = ()
+    """What is taken for what though names say otherwise: that the two agree so is no proof that they should."""
 
     @property
     def rules(self) -> tuple[GuessedRule, ...]:
@@ -90,10 +94,23 @@ def guess_places(
 ) -> list[WeightGuess]:
     """Return guesses, no two alike; `calls` are the modules of both in the order in which they are called."""
     found: dict[tuple[GuessedRule, ...], WeightGuess] = {}
+    by_names = None
     for guess in islice(_guesses(mine, theirs, calls), 3 * MOST_GUESSES):
+        by_names = by_names or guess
         if guess.pairs:
-            found.setdefault(tuple(sorted(guess.rules, key=str)), guess)
+            against = tuple(pair.words for pair in guess.pairs if _is_against(pair, by_names))
+            found.setdefault(tuple(sorted(guess.rules, key=str)), replace(guess, against=against))
     return list(found.values())[:MOST_GUESSES]
+
+
+def _is_against(pair: UnitPair, by_names: WeightGuess) -> bool:
+    """Say whether a unit has another place than its name says: that of another purpose, though one of its own name, or
+    of its purpose, is there."""
+    known = next((item for item in by_names.pairs if item.mine == pair.mine), None)
+    if known is None or pair.is_fused or known.is_fused or known.theirs[0].path == pair.theirs[0].path:
+        return False
+    mine, theirs, other = (roles_of(unit.path) for unit in (pair.mine[0], known.theirs[0], pair.theirs[0]))
+    return last_name(known.mine[0]) == last_name(known.theirs[0]) or bool(mine & theirs and other and not mine & other)
 
 
 def _guesses(mine: Described, theirs: Described, calls: tuple[Sequence[str], Sequence[str]]) -> Iterator[WeightGuess]:
@@ -142,6 +159,9 @@ def _pair_all(
         found += pair_units(*units, by)
         used = [set().union(*(pair.members[side] for pair in found)) for side in (0, 1)]
         left, there = ([name for name in names if name not in used[side]] for side, names in ((0, left), (1, there)))
+    if left:
+        units = units_of(mine, left, calls[0]), units_of(theirs, spare_places(theirs), calls[1])
+        found += [pair for pair in pair_units(*units, NAMES) if pair.why == NAMES]
     return found
 
 

@@ -64,6 +64,12 @@ def names_to_place(described: Described, other: Iterable[str] = ()) -> list[str]
     return [name for name in described.weights if name not in left_out]
 
 
+def spare_places(described: Described) -> list[str]:
+    """Return the buffers, which are places for weights that have no other: positions are a buffer here, a weight
+    there."""
+    return [name for name in described.facts.buffers if name in described.weights and not name.endswith(_STATISTICS)]
+
+
 def units_of(described: Described, names: Iterable[str], calls: Sequence[str], *, starred: bool = True) -> list[Unit]:
     """Return the units of a model; `calls` are its modules in the order in which they are called."""
     modules: dict[str, dict[str, str]] = {}

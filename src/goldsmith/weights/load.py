@@ -18,7 +18,7 @@ from goldsmith.process.notes import MAX_ITEMS, Names, Note
 from goldsmith.weights.matching import UNBUILT, Shape
 from goldsmith.weights.object_weights import slots_beside
 from goldsmith.weights.placement import BY_RULE, Placed
-from goldsmith.weights.rules import Adapter, Rule
+from goldsmith.weights.rules import Adapter, Rule, match
 from goldsmith.weights.tied import places_of, plan_copies, shared_places
 from goldsmith.weights.transplant import CannotPlace, Transplant, plan
 
@@ -208,11 +208,16 @@ class LoadedModule:
         return tuple(rule for rule in rules if rule not in about)
 
     def _parameters(self) -> dict[str, torch.Tensor]:
-        """Return each parameter once, under gold's name where it has that among others, and the running statistics."""
+        """Return each parameter once, under gold's name where it has that among others, the running statistics, and
+        buffers that a rule places weights in."""
         found: dict[int, str] = {}
         everything: dict[str, torch.Tensor] = dict(self.model.named_parameters(remove_duplicate=False))
         everything |= unregistered(self.model)
-        everything |= {name: value for name, value in self.model.named_buffers() if name.endswith(STATISTICS[:2])}
+        everything |= {
+            name: value
+            for name, value in self.model.named_buffers()
+            if name.endswith(STATISTICS[:2]) or self._is_placed_by_rule(name)
+        }
         repeated = {name for names in self._facts.tied for name in names[1:]}
 
         def rank(name: str) -> int:
@@ -223,6 +228,11 @@ class LoadedModule:
                 found[id(value)] = name
         names = set(found.values())
         return {name: value for name, value in everything.items() if name in names}
+
+    def _is_placed_by_rule(self, buffer: str) -> bool:
+        """Say whether a rule is about this very buffer, or the same of all layers."""
+        patterns = (item.name for rule in self._adapter.rules for item in rule.theirs)
+        return any("**" not in pattern and match(pattern, buffer) is not None for pattern in patterns)
 
     def _settle_buffers(self) -> None:
         theirs = dict(self.model.named_buffers())

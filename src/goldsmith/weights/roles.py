@@ -44,7 +44,7 @@ _NORMS = {
 }
 _ENDS = {
     "tokens": re.compile(r"wte|(embed|tok|token|word|input)s?_?(tok(en)?s?|emb(ed)?(ding)?s?)?|tokens?|embed_in"),
-    "places": re.compile(r"wpe|pos(ition)?(al)?s?(_?.*)|places"),
+    "places": re.compile(r"wpe|(embed_)?pos(ition)?(al)?s?(_?.*)|places"),
     "head": re.compile(r"(lm_|out_|output_)?head|output|unembed.*|classifier|embed_out|fc|logits|to_logits|lm"),
 }
 

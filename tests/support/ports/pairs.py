@@ -3,7 +3,7 @@ its name in the reference. A module that holds it directly is right, too, where 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,27 +13,57 @@ import goldsmith
 from goldsmith.adapter import rename, rows
 from support.ports import clip, gpt, llama, moe, seq2seq
 
+EXACTLY, NEARBY, ELSEWHERE = "exactly", "within one level", "elsewhere"
+
+
+def draw_weights(model: Any) -> None:
+    """Draw every weight, larger than usual, so that every mistake shows."""
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.copy_(torch.randn_like(parameter) * 0.4 + (parameter.ndim == 1) * 0.6)
+
 
 @dataclass(frozen=True)
 class Pair:
+    """A reference and its port. Where more than one module holds a mistake directly, each of them is right."""
+
     name: str
     reference: Callable[[], Any]
     candidate: Callable[..., Any]
     inputs: Callable[[], Any]
     adapter: Callable[[], None] | None = None
-    mistakes: dict[str, str] = field(default_factory=dict)
+    mistakes: Mapping[str, str | tuple[str, ...]] = field(default_factory=dict)
+    draw: Callable[[Any], None] = draw_weights
+    outputs: Mapping[str, str] | None = None
 
-    def compare(self, mistake: str = "", seed: int = 0, **options: Any) -> goldsmith.Parity:
-        """Compare with weights, inputs and buffers that are drawn from a seed."""
+    def drawn(self, mistake: str = "", seed: int = 0) -> tuple[Any, Any, Any]:
+        """Return both models and inputs, with weights, inputs and buffers that are drawn from a seed."""
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             reference = self.reference()
-            with torch.no_grad():
-                for parameter in reference.parameters():
-                    parameter.copy_(torch.randn_like(parameter) * 0.4 + (parameter.ndim == 1) * 0.6)
+            self.draw(reference)
             torch.manual_seed(1000 + seed)
             inputs, candidate = self.inputs(), self.candidate(mistake)
-        return goldsmith.parity(reference, candidate, inputs, adapter=self.adapter, **options)
+        return reference, candidate, inputs
+
+    def compare(self, mistake: str = "", seed: int = 0, **options: Any) -> goldsmith.Parity:
+        options = {"outputs": self.outputs} | options
+        return goldsmith.parity(*self.drawn(mistake, seed), adapter=self.adapter, **options)
+
+    def nearness(self, mistake: str, named: str) -> str:
+        """Say how near to a mistake the module that is `named` is."""
+        right = self.mistakes[mistake]
+        places = {_path(name) for name in ((right,) if isinstance(right, str) else right)}
+        path = _path(named)
+        if path in places:
+            return EXACTLY
+        near = bool(path and path[:-1] in places) or any(place and place[:-1] == path for place in places)
+        return NEARBY if near and named else ELSEWHERE
+
+
+def _path(name: str) -> tuple[str, ...]:
+    """Return the parts of a module's name; none for a model, which goes by its class."""
+    return () if name[:1].isupper() else tuple(name.split("."))
 
 
 def renames(*names: tuple[str, str]) -> None:
@@ -174,10 +204,10 @@ PAIRS = (
         {
             "rope offset": "layers.1.self_attn",
             "rope sign": "layers.1.self_attn",
-            "rope base": "layers.0.self_attn",
+            "rope base": "LlamaModel",
             "groups": "layers.1.self_attn",
             "scale": "layers.1.self_attn",
-            "mask": "layers.0.self_attn",
+            "mask": "LlamaModel",
             "eps": "layers.1.post_attention_layernorm",
             "eps of keys": "layers.1.self_attn.k_norm",
             "gate": "layers.1.mlp",

@@ -226,7 +226,7 @@ class LiveSide:
     # --- runs -------------------------------------------------------------------------------------------------------
 
     def run(self, ask: RunAsk) -> Ran:
-        tracer = Tracer()
+        tracer = Tracer(forwards=True)
         if self._working is not None and ask.traced:
             tracer.attach(MODEL, self._working.module, dict)
         purity = Float64Watch()
