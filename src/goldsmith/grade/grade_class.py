@@ -41,12 +41,14 @@ class Class:
     earlier: Path | None = None
     left: tuple[str, ...] = ()
     canvas: CanvasMerge | None = None
+    page: str = ""
 
 
 @dataclass(frozen=True)
 class GradingOptions:
     """Which submissions to grade, how, by which engine, and where to write; with `verbose`, feedback holds every
-    detail, with `pages` there are pages to look at, and with `canvas` a gradebook that Canvas imports."""
+    detail, with `pages` there are pages to look at, and with `canvas` a gradebook that Canvas imports. `page_apart`
+    says that the class's page is for the caller to write."""
 
     grader: Grader
     items: Sequence[SubmissionRef]
@@ -55,6 +57,7 @@ class GradingOptions:
     on_grade: Callable[[Grade, bool], None] = lambda grade, kept: None
     verbose: bool = False
     pages: Pages | None = None
+    page_apart: bool = False
     canvas: CanvasPlan | None = None
 
 
@@ -81,8 +84,9 @@ def grade_all(wanted: GradingOptions) -> Class:
         names = [stems[item] for item in wanted.items]
         page = wanted.pages.of_class(grades, names, overview) if wanted.pages else ""
         book, merged = wanted.canvas.merge(grades) if wanted.canvas else (b"", None)
-        files = write_class(folder, grades, grader.rubric, overview, page, book)
-    return Class(grades, overview, kept, tuple(files), folder.earlier, tuple(folder.left), merged)
+        beside = "" if wanted.page_apart else page
+        files = write_class(folder, grades, grader.rubric, overview, beside, book)
+    return Class(grades, overview, kept, tuple(files), folder.earlier, tuple(folder.left), merged, page)
 
 
 def _private(assignment: Assignment) -> Redaction:

@@ -31,6 +31,11 @@ def _folder_of(file: str, folders: Iterable[str]) -> str | None:
     return next((folder for folder in folders if PurePosixPath(file).is_relative_to(folder)), None)
 
 
+def _ends_of(name: str) -> list[str]:
+    parts = name.split("/")
+    return ["/".join(parts[number:]) for number in range(1, len(parts))]
+
+
 def _class_folders(
     suspects: Iterable[Finding], names: Iterable[str], course: Course
 ) -> dict[str, tuple[str, list[str]]]:
@@ -40,6 +45,9 @@ def _class_folders(
         for assignment in course.assignments()
         for path in assignment.files()
     }
+    if course.whole_assignment:  # everything at the root is its starter's: what lies elsewhere once more is not
+        files = set(own)
+        own = {name: file for name, file in own.items() if not files.intersection(_ends_of(name))}
     inside = [PurePosixPath(name) for name in names if name not in own]
     found: dict[str, tuple[str, list[str]]] = {}
     for file in sorted(set(own.values()), key=lambda item: (-item.count("/"), item)):

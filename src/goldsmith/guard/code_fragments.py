@@ -111,8 +111,10 @@ def _is_boilerplate(node: ast.stmt, names: Mapping[str, str]) -> bool:
             return True
         case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Call(func=ast.Name(id="super"))))):
             return True
-        case ast.Expr(value=ast.Call() as call) | ast.Assign(value=ast.Call() as call) | ast.Return(
-            value=ast.Call() as call
+        case (
+            ast.Expr(value=ast.Call() as call)
+            | ast.Assign(value=ast.Call() as call)
+            | ast.Return(value=ast.Call() as call)
         ):
             return _is_usual_call(call, names)
         case ast.Assign(targets=[ast.Attribute(value=target)], value=value):

@@ -81,7 +81,8 @@ class Guarded:
     """What must not be public: secret parts; private files, as kind and name, by the hash of their bytes; private
     folders.
 
-    `handed_in` are folders of submissions, which are not looked at; `provided` is what starters give, by file. `stems` are the names of modules that have a solution; `blind` says of which assignments nothing is known.
+    `handed_in` are folders of submissions, which are not looked at; `provided` is what starters give, by file. `stems`
+    are the names of modules that have a solution; `blind` says of which assignments nothing is known.
     """
 
     secrets: Sequence[Secret]

@@ -19,13 +19,14 @@ from goldsmith.errors.gold import GoldUnreadable
 from goldsmith.errors.notebooks import BadNotebook
 from goldsmith.foundation.wording import count_of
 from goldsmith.gold.manifest import read_manifest
-from goldsmith.guard.kits import kit_findings
 from goldsmith.guard.class_folders import as_class_folders
 from goldsmith.guard.code_fragments import pieces_in
+from goldsmith.guard.kits import kit_findings
 from goldsmith.guard.leaks import Finding, Guarded, Provided, Secret, Starter, leaks_in, private_folder, secrets_of
 from goldsmith.guard.public_files import MAX_FILE_BYTES, PublicFile
 from goldsmith.injection.inject import before_injection
 from goldsmith.injection.journal import journals
+from goldsmith.notebooks.cells import NotANotebook, read_ipynb
 from goldsmith.notebooks.convert import SUFFIX as NOTEBOOK
 from goldsmith.notebooks.convert import convert
 from goldsmith.workspace.snapshot import file_hash
@@ -63,9 +64,9 @@ def guarded_by(course: Course, *, everything_public: bool) -> Guarded:
 def _handed_in(course: Course) -> Iterator[str]:
     """Yield the folders at the root that are named after submissions, unless assignments are there."""
     for path in sorted(course.root.iterdir()):
-        if path.name in HANDED_IN and path.is_dir():
-            if not any(item.starter.is_relative_to(path) for item in course.assignments()):
-                yield path.name
+        holds_starters = any(item.starter.is_relative_to(path) for item in course.assignments())
+        if path.name in HANDED_IN and path.is_dir() and not holds_starters:
+            yield path.name
 
 
 def _provided_files(course: Course, sources: Mapping[str, bytes]) -> Iterator[tuple[str, Provided]]:
@@ -160,21 +161,48 @@ def _is_provided(assignment: Assignment, path: Path) -> bool:
     solution = assignment.solution / inside
     if not solution.is_file():
         return False
-    versions = [path.read_bytes(), *_versions(assignment, inside)]
-    left = left_in_all(versions, solution.read_bytes())
+    if path.suffix not in (".py", NOTEBOOK):
+        return True
+    versions = [_as_module(path.name, path.read_bytes())[1], *_versions(assignment, inside)]
+    left = left_in_all(versions, _as_module(path.name, solution.read_bytes())[1])
     if not left.issuperset(_written_in(assignment, inside)):
         return False
-    return path.suffix != ".py" or all(left.issuperset(written_by_students(source)) for source in versions)
+    unwritten = any(written_by_students(source) - left for source in versions)
+    return not unwritten and not (path.suffix == NOTEBOOK and _differed(assignment, inside))
+
+
+def _differed(assignment: Assignment, inside: Path) -> bool:
+    """Say whether a notebook of the starter once had other code than the solution's had then: cells may be left to
+    students that define nothing."""
+    course = assignment.course
+    place, answer = (
+        course.relative(folder / inside).as_posix() for folder in (assignment.starter, assignment.solution)
+    )
+    for commit in _commits(course, place):
+        mine, theirs = (git(course, "show", f"{commit}:./{name}") for name in (place, answer))
+        if mine is not None and theirs is not None and _code_cells(mine) != _code_cells(theirs):
+            return True
+    return False
+
+
+def _code_cells(text: str) -> list[str]:
+    try:
+        return [cell.source for cell in read_ipynb(text.encode("utf-8", "surrogateescape"))]
+    except NotANotebook:
+        return []
 
 
 def _versions(assignment: Assignment, inside: Path) -> list[bytes]:
     """Return what a starter's file has been in the last commits that changed it."""
     course = assignment.course
     place = course.relative(assignment.starter / inside).as_posix()
-    commits = (git(course, "log", f"-{_MAX_VERSIONS}", "--format=%h", "--", place) or "").split()
-    versions = [git(course, "show", f"{commit}:./{place}") for commit in commits]
+    versions = [git(course, "show", f"{commit}:./{place}") for commit in _commits(course, place)]
     found = [text.encode("utf-8", "surrogateescape") for text in versions if text is not None]
     return [_as_module(inside.name, content)[1] for content in found]
+
+
+def _commits(course: Course, place: str) -> list[str]:
+    return (git(course, "log", f"-{_MAX_VERSIONS}", "--format=%h", "--", place) or "").split()
 
 
 _CODE = (".py", ".ipynb", ".md")
@@ -266,7 +294,8 @@ def _written_in(assignment: Assignment, target: Path) -> list[str]:
 
 
 def _starters(assignment: Assignment, target: Path) -> Iterator[Starter]:
-    """Yield the starter's file, by name and content, from before an injection; else as committed and as it is, of which one may be a leak."""
+    """Yield the starter's file from before an injection; else as committed and as it is, of which one may be a
+    leak."""
     course = assignment.course
     path = course.relative(assignment.starter / target)
     kept = before_injection(course, assignment.name, path.as_posix())

@@ -6,8 +6,8 @@ import re
 import warnings
 from collections.abc import Sequence
 
-from goldsmith.course.stubs import is_marked
 from goldsmith.foundation.syntax import syntax_tree
+from goldsmith.foundation.todo_marks import is_marked
 from goldsmith.notebooks.magics import replace_magics
 
 _MOST_BLANKS = 40

@@ -13,9 +13,9 @@ from pathlib import Path, PurePosixPath
 from goldsmith.course.layout import is_numbered, is_students_code
 from goldsmith.course.solutions import SUFFIX
 from goldsmith.course.starter_diff import parse_parts, written_by_students
-from goldsmith.course.stubs import is_marked
 from goldsmith.course.unwritten import unwritten_functions
 from goldsmith.errors.notebooks import BadNotebook
+from goldsmith.foundation.todo_marks import is_marked
 from goldsmith.notebooks.convert import SUFFIX as NOTEBOOK
 from goldsmith.notebooks.convert import convert
 
