@@ -7,6 +7,7 @@ expects the weights of your model to have the names that the assignment gives th
 from __future__ import annotations
 
 import argparse
+import ast
 import importlib.util
 import json
 import math
@@ -42,9 +43,9 @@ def main(arguments: list[str]) -> int:
         print(f"{folder} is not a folder.", file=sys.stderr)
         return USAGE
     if not chosen.plain and importlib.util.find_spec("goldsmith") is not None:
-        return with_goldsmith(folder, chosen.case)
+        return with_goldsmith(kit, folder, chosen.case)
     wanted = chosen.case or list(kit["cases"])
-    return Run(kit, folder.resolve()).all(wanted)
+    return closed(Run(kit, folder.resolve()).all(wanted), kit, folder, wanted)
 
 
 def read_kit() -> dict[str, Any]:
@@ -69,7 +70,60 @@ def read_kit() -> dict[str, Any]:
     return kit
 
 
-def with_goldsmith(folder: Path, cases: list[str]) -> int:
+def closed(outcome: int, kit: dict[str, Any], folder: Path, ran: list[str]) -> int:
+    """Say how it stands where nothing is wrong, and what was not looked at. What nobody has written is not right."""
+    missing = unwritten(folder, kit["written"])
+    if outcome == RIGHT and missing:
+        print(f"Not written yet: {', '.join(missing)}. Nothing else that was looked at is wrong.")
+        outcome = COULD_NOT_RUN
+    elif outcome == RIGHT:
+        print("Nothing that was looked at is wrong. It is not your grade.")
+    cases = {name: item for name, item in kit["cases"].items() if name in ran}
+    entries = [item["entry"] for item in cases.values()]
+    seen = {name for entry in entries for name in entry["runs"]}
+    parts = [name.partition(".")[2] for name in kit["written"]]
+    unseen = [name for name in parts if seen and name not in seen and name not in missing]
+    others = [*(name for name in kit["cases"] if name not in ran), *kit["not_in_kit"]]
+    left = [f"{_shown(path)} of {name}" for name, item in cases.items() for path in item["left_out"]]
+    for rows, what in ((others, "cases"), (unseen, "parts that no case here runs"), (left, "records")):
+        if rows:
+            more = f" and {len(rows) - 8} more" if len(rows) > 8 else ""
+            print(f"Not looked at, {what}: {', '.join(rows[:8])}{more}.")
+    return outcome
+
+
+def unwritten(folder: Path, parts: list[str]) -> list[str]:
+    """List the parts whose function does nothing yet, in files named like their modules."""
+    found = []
+    for stem in dict.fromkeys(part.partition(".")[0] for part in parts):
+        names = [part.partition(".")[2] for part in parts if part.partition(".")[0] == stem]
+        places = (folder / f"{stem}.py", folder / "src" / f"{stem}.py")
+        file = next((path for path in places if path.is_file()), None)
+        try:
+            tree = ast.parse(file.read_bytes()) if file else ast.Module([], [])
+        except (SyntaxError, ValueError):
+            continue
+        scopes = [("", tree), *((f"{node.name}.", node) for node in tree.body if isinstance(node, ast.ClassDef))]
+        stubs = {
+            f"{prefix}{node.name}"
+            for prefix, scope in scopes
+            for node in scope.body
+            if isinstance(node, ast.FunctionDef) and all(map(_does_nothing, node.body))
+        }
+        found += [name for name in names if name in stubs]
+    return found
+
+
+def _does_nothing(node: ast.stmt) -> bool:
+    match node:
+        case ast.Pass() | ast.Expr(value=ast.Constant()) | ast.Return(value=None | ast.Constant(value=None)):
+            return True
+        case ast.Raise(exc=ast.Name(id="NotImplementedError") | ast.Call(func=ast.Name(id="NotImplementedError"))):
+            return True
+    return False
+
+
+def with_goldsmith(kit: dict[str, Any], folder: Path, cases: list[str]) -> int:
     from goldsmith.errors.base import GoldsmithError
     from goldsmith.handout.judge_kit import judge_by_kit
     from goldsmith.handout.kit_report import kit_report
@@ -80,7 +134,7 @@ def with_goldsmith(folder: Path, cases: list[str]) -> int:
         print(f"check.py: {error}", file=sys.stderr)
         return error.exit_code
     print("\n".join(kit_report(verdict)))
-    return verdict.exit_code
+    return closed(verdict.exit_code, kit, folder, cases or list(kit["cases"]))
 
 
 # --- without goldsmith ----------------------------------------------------------------------------------------------
@@ -236,7 +290,6 @@ class Run:
         if found[COULD_NOT_RUN]:
             print(f"{found[COULD_NOT_RUN]} of {len(wanted)} cases could not run; nothing that ran is wrong.")
             return COULD_NOT_RUN
-        print("Nothing is wrong, as far as this kit can tell. It is not your grade.")
         return RIGHT
 
     def _import_recipe(self) -> None:

@@ -174,7 +174,7 @@ def knn_notebook(answer: str, words: str) -> str:
             for accuracy in k_to_accuracies[k]:
                 print("k = %d, accuracy = %f" % (k, accuracy))
         """,
-        f"#!md\n**Inline question** Why are some rows brighter?\n\n$\\color{{blue}}{{\\textit Your Answer:}}$\n\n{words}\n",
+        f"#!md\n**Inline question** Why are rows bright?\n\n$\\color{{blue}}{{\\textit Your Answer:}}$\n\n{words}\n",
     )
 
 
