@@ -103,7 +103,10 @@ def unwritten(folder: Path, parts: list[str]) -> list[str]:
             tree = ast.parse(file.read_bytes()) if file else ast.Module([], [])
         except (SyntaxError, ValueError):
             continue
-        scopes = [("", tree), *((f"{node.name}.", node) for node in tree.body if isinstance(node, ast.ClassDef))]
+        scopes: list[tuple[str, ast.Module | ast.ClassDef]] = [
+            ("", tree),
+            *((f"{node.name}.", node) for node in tree.body if isinstance(node, ast.ClassDef)),
+        ]
         stubs = {
             f"{prefix}{node.name}"
             for prefix, scope in scopes
