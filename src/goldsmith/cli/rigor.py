@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 @option("--only", metavar="NAME", multiple=True, help="Only this mutant, part or operator; may be given several times.")
 @option("--max", "most", metavar="N", type=click.IntRange(1), help="Try at most this many mutants, spread evenly.")
 @flag("--baselines", help="Also try the internal tests and plain tolerances on them. Slow.")
+@option(
+    "--variants", metavar="N", type=click.IntRange(0), default=12, help="Try so many right variants of the solution."
+)
 @flag("--all", "everything", help="Also list mutants that were killed or that no case runs.")
 @flag("--list", "listed", help="Show the mutants without trying them.")
 @option("--html", "page", metavar="FILE", type=PATH, help="Also write a page to look at.")
@@ -50,6 +53,7 @@ def rigor(
     only: tuple[str, ...],
     most: int | None,
     baselines: bool,
+    variants: int,
     everything: bool,
     listed: bool,
     page: Path | None,
@@ -64,9 +68,10 @@ def rigor(
     """Find mistakes that the gold would miss, say why, and what to add to the recipe.
 
     Each mutant is the solution with one mistake that people really make; the recipe is replayed on it. Score = killed /
-    (killed + survived). Mutants that no run could tell from the solution do not count: they are listed for you to
-    read. Nothing in the course is touched; results are cached under `.goldsmith/`, so that a second run only tries
-    what changed.
+    (killed + survived), where mutants that no run could tell from the solution count as survivors until you explain
+    them. The other number is of false failures: how many right variants of the solution, the same written in other
+    ways, the gold accepts. Nothing in the course is touched; results are cached under `.goldsmith/`, so that a second
+    run only tries what changed.
 
     Examples:
 
@@ -106,6 +111,7 @@ def rigor(
             jobs=jobs or processors(),
             keep=not again,
             baselines=baselines,
+            variants=variants,
             allow_stale=allow_stale,
         )
         chosen = with_any_mutant(named, wanted.names)

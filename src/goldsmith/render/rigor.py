@@ -84,7 +84,7 @@ class RigorScore(msgspec.Struct, frozen=True, kw_only=True, rename="kebab"):
     outcome: Literal["measured"] = "measured"
     """Always `measured`."""
     score: float | None
-    """Killed over killed and survived; null where there is neither."""
+    """Killed over killed, survived and not told apart; null where there is nothing of that."""
     made: int
     """How many mutants there are, of which `--only` and `--max` may have chosen some."""
     killed: int
@@ -94,13 +94,19 @@ class RigorScore(msgspec.Struct, frozen=True, kw_only=True, rename="kebab"):
     survived: int
     """How many survived and are not explained."""
     not_told_apart: int
-    """How many no run told from the solution, and are not explained; they do not count."""
+    """How many no run told from the solution, and are not explained; they count as survivors."""
     equivalent: int
     """How many were shown to be right: the same program, or what the recipe accepts."""
     could_not_run: int
     """How many could not be tried."""
     explained: int
     """How many survivors the course has explained."""
+    variants: int
+    """How many right variants of the solution were tried: the same, written in another way."""
+    accepted: int
+    """How many of these the gold accepts; the others are false failures."""
+    refused: tuple[str, ...]
+    """Which it does not accept."""
     seconds: float
     """How long it took."""
     notes: tuple[str, ...]
@@ -141,6 +147,9 @@ def _score(rigor: Rigor) -> RigorScore:
         equivalent=counts[EQUIVALENT],
         could_not_run=counts[COULD_NOT_RUN],
         explained=len(rigor.explained),
+        variants=len(rigor.judged_variants),
+        accepted=len(rigor.judged_variants) - len(rigor.refused),
+        refused=tuple(item.name for item in rigor.refused),
         seconds=rigor.seconds,
         notes=rigor.notes,
     )
@@ -178,7 +187,7 @@ def show_rigor(console: Console, rigor: Rigor, *, everything: bool = False) -> N
     for outcome, title in (
         (SURVIVED, "Survived: a mistake that this gold would pass"),
         (COULD_NOT_RUN, "Could not be tried, and are not counted"),
-        (NOT_TOLD_APART, "Not told apart from the solution, and not counted: mistakes, or other ways to write it"),
+        (NOT_TOLD_APART, "Not told apart from the solution, and counted as survivors: explain those that are right"),
         (EQUIVALENT, "Equivalent, and not counted: shown to be right"),
     ):
         found = rigor.of(outcome)
@@ -195,6 +204,12 @@ def show_rigor(console: Console, rigor: Rigor, *, everything: bool = False) -> N
         _line(console, Text("Explained by the course, and not counted", "bold dim"))
         for item in rigor.explained:
             _explain(console, item)
+    if rigor.refused:
+        _line(console)
+        _line(console, Text("Right variants of the solution that this gold fails", "bold red"))
+    for item in rigor.refused:
+        _line(console, Text(f"  {item.name}", "bold"), f"  {item.description}")
+        _line(console, Text("    by:  ", "dim"), f"{_seen_by(item)}: {item.reason}")
     _beside(console, rigor)
     for note in rigor.notes:
         _line(console)
@@ -207,16 +222,22 @@ def score_line(rigor: Rigor) -> str:
     """Summarise the score in one line."""
     counts = rigor.counts
     caught = counts[KILLED] + counts[CRASHED]
+    right = f" {_right(rigor)}" if rigor.judged_variants else ""
     if rigor.score is None:
-        return f"{rigor.assignment}: no mutant could be judged."
-    said = [f"{caught} of {_mutants(caught + counts[SURVIVED])} killed"]
+        return f"{rigor.assignment}: no mutant could be judged.{right}"
+    said = [f"{caught} of {_mutants(caught + counts[SURVIVED] + counts[NOT_TOLD_APART])} killed"]
     said += [f"{counts[CRASHED]} of them crashed"] if counts[CRASHED] else []
     said += [f"{counts[NOT_TOLD_APART]} not told apart"] if counts[NOT_TOLD_APART] else []
     said += [f"{counts[EQUIVALENT]} equivalent"] if counts[EQUIVALENT] else []
     said += [f"{len(rigor.explained)} explained"] if rigor.explained else []
     said += [f"{counts[COULD_NOT_RUN]} could not be tried"] if counts[COULD_NOT_RUN] else []
     chosen = f"; {len(rigor.findings)} of {rigor.made} mutants" if len(rigor.findings) < rigor.made else ""
-    return f"{rigor.assignment}: rigor {shown_score(rigor.score)} ({', '.join(said)}{chosen})."
+    return f"{rigor.assignment}: rigor {shown_score(rigor.score)} ({', '.join(said)}{chosen}).{right}"
+
+
+def _right(rigor: Rigor) -> str:
+    tried = len(rigor.judged_variants)
+    return f"Right variants accepted: {tried - len(rigor.refused)} of {tried}."
 
 
 def _mutants(count: int) -> str:
