@@ -89,6 +89,7 @@ EXAMPLES: list[tuple[str, str, str, str | None]] = [
     ("constants-exchanged", "function", "return x.reshape(2, 3)", None),
     ("constants-exchanged", "function", "return x[0, 1]", None),
     ("constants-exchanged", "function", "return g(x, 1, 1)", None),
+    ("constants-exchanged", "function", "return x.chunk(2, dim=-1)", None),
     ("state-begun-again", "begun", "if not state:", "if True:"),
     ("state-begun-again", "begun", "if len(state) == 0:", "if True:"),
     ("state-begun-again", "begun", "if 'm' not in state:", "if True:"),

@@ -77,7 +77,7 @@ def constants_exchanged(site: Site) -> Iterator[Edit | None]:
         values = [] if called(node) in _COMMUTING else [*node.args, *(item.value for item in node.keywords)]
     for one, two in itertools.pairwise(values):
         first, second = number(one), number(two)
-        if first is not None and second is not None and first != second:
+        if first is not None and second is not None and first != second and float in (type(first), type(second)):
             yield site.swap(one, two)
 
 

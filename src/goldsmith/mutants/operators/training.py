@@ -74,9 +74,7 @@ def eval_mode_missing(site: Site) -> Iterator[Edit | None]:
         yield site.drop(site.node)
 
 
-@operator(
-    "mode-left-changed", "the mode that the model was in before is not restored", "training", ast.Expr, ast.Assign
-)
+@operator("mode-left-changed", "the mode that a model was in is not restored", "training", ast.Expr, ast.Assign)
 def mode_left_changed(site: Site) -> Iterator[Edit | None]:
     node = site.node
     if isinstance(node, ast.Assign):
