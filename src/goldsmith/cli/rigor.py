@@ -36,7 +36,11 @@ if TYPE_CHECKING:
 @option("--max", "most", metavar="N", type=click.IntRange(1), help="Try at most this many mutants, spread evenly.")
 @flag("--baselines", help="Also try the internal tests and plain tolerances on them. Slow.")
 @option(
-    "--variants", metavar="N", type=click.IntRange(0), default=12, help="Try so many right variants of the solution."
+    "--variants",
+    metavar="N",
+    type=click.IntRange(0),
+    default=12,
+    help="How many right variants of the solution to try.",
 )
 @flag("--all", "everything", help="Also list mutants that were killed or that no case runs.")
 @flag("--list", "listed", help="Show the mutants without trying them.")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import contextlib
 import importlib.util
 import json
 import math
@@ -71,59 +72,49 @@ def read_kit() -> dict[str, Any]:
 
 
 def closed(outcome: int, kit: dict[str, Any], folder: Path, ran: list[str]) -> int:
-    """Say how it stands where nothing is wrong, and what was not looked at. What nobody has written is not right."""
+    """Say what was not looked at, and how it stands where nothing is wrong: what is not written is not right."""
     missing = unwritten(folder, kit["written"])
     if outcome == RIGHT and missing:
         print(f"Not written yet: {', '.join(missing)}. Nothing else that was looked at is wrong.")
         outcome = COULD_NOT_RUN
     elif outcome == RIGHT:
         print("Nothing that was looked at is wrong. It is not your grade.")
-    cases = {name: item for name, item in kit["cases"].items() if name in ran}
-    entries = [item["entry"] for item in cases.values()]
-    seen = {name for entry in entries for name in entry["runs"]}
-    parts = [name.partition(".")[2] for name in kit["written"]]
-    unseen = [name for name in parts if seen and name not in seen and name not in missing]
-    others = [*(name for name in kit["cases"] if name not in ran), *kit["not_in_kit"]]
-    left = [f"{_shown(path)} of {name}" for name, item in cases.items() for path in item["left_out"]]
-    for rows, what in ((others, "cases"), (unseen, "parts that no case here runs"), (left, "records")):
+    cases = {name: kit["cases"][name] for name in ran}
+    seen = {name for item in cases.values() for name in item["entry"]["runs"]}
+    parts = [name.partition(".")[2] for name in kit["written"]] if seen else []
+    left = {
+        "cases": [*(name for name in kit["cases"] if name not in ran), *kit["not_in_kit"]],
+        "parts that no case here runs": [name for name in parts if name not in seen and name not in missing],
+        "records": [f"{_shown(path)} of {name}" for name, item in cases.items() for path in item["left_out"]],
+    }
+    for what, rows in left.items():
         if rows:
-            more = f" and {len(rows) - 8} more" if len(rows) > 8 else ""
-            print(f"Not looked at, {what}: {', '.join(rows[:8])}{more}.")
+            print(f"Not looked at, {what}: {', '.join(rows[:8])}{', …' if len(rows) > 8 else ''}.")
     return outcome
 
 
 def unwritten(folder: Path, parts: list[str]) -> list[str]:
-    """List the parts whose function does nothing yet, in files named like their modules."""
-    found = []
-    for stem in dict.fromkeys(part.partition(".")[0] for part in parts):
-        names = [part.partition(".")[2] for part in parts if part.partition(".")[0] == stem]
-        places = (folder / f"{stem}.py", folder / "src" / f"{stem}.py")
-        file = next((path for path in places if path.is_file()), None)
-        try:
-            tree = ast.parse(file.read_bytes()) if file else ast.Module([], [])
-        except (SyntaxError, ValueError):
-            continue
-        scopes: list[tuple[str, ast.Module | ast.ClassDef]] = [
-            ("", tree),
-            *((f"{node.name}.", node) for node in tree.body if isinstance(node, ast.ClassDef)),
-        ]
-        stubs = {
-            f"{prefix}{node.name}"
-            for prefix, scope in scopes
-            for node in scope.body
-            if isinstance(node, ast.FunctionDef) and all(map(_does_nothing, node.body))
-        }
-        found += [name for name in names if name in stubs]
-    return found
+    """List the parts whose function does nothing yet."""
+    stubs = set()
+    for stem in {part.partition(".")[0] for part in parts}:
+        for file in (folder / f"{stem}.py", folder / "src" / f"{stem}.py"):
+            with contextlib.suppress(OSError, SyntaxError, ValueError):
+                stubs |= {f"{stem}.{name}" for name in _stubs(ast.parse(file.read_bytes()).body)}
+    return [part.partition(".")[2] for part in parts if part in stubs]
+
+
+def _stubs(body: list[ast.stmt]) -> Any:
+    for node in body:
+        if isinstance(node, ast.ClassDef):
+            yield from (f"{node.name}.{name}" for name in _stubs(node.body))
+        elif isinstance(node, ast.FunctionDef) and all(map(_does_nothing, node.body)):
+            yield node.name
 
 
 def _does_nothing(node: ast.stmt) -> bool:
-    match node:
-        case ast.Pass() | ast.Expr(value=ast.Constant()) | ast.Return(value=None | ast.Constant(value=None)):
-            return True
-        case ast.Raise(exc=ast.Name(id="NotImplementedError") | ast.Call(func=ast.Name(id="NotImplementedError"))):
-            return True
-    return False
+    text = ast.unparse(node)
+    is_text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    return is_text or text in ("pass", "return", "return None") or text.startswith("raise NotImplementedError")
 
 
 def with_goldsmith(kit: dict[str, Any], folder: Path, cases: list[str]) -> int:
@@ -140,7 +131,7 @@ def with_goldsmith(kit: dict[str, Any], folder: Path, cases: list[str]) -> int:
     return closed(verdict.exit_code, kit, folder, cases or list(kit["cases"]))
 
 
-# --- without goldsmith ----------------------------------------------------------------------------------------------
+# --- without goldsmith ---
 
 
 class Stop(Exception):
