@@ -21,7 +21,7 @@ def as_class_folders(found: Sequence[Finding], names: Iterable[str], course: Cou
     told = dict.fromkeys(folder for item in suspects if (folder := _folder_of(item.file, folders)) is not None)
     for folder in told:
         file, entries = folders[folder]
-        why = f"it looks like {count_of(len(entries), 'submission')}, each with {file} ({', '.join(entries[:3])}, …)"
+        why = f"it looks like {count_of(len(entries), 'submission')}, each with {file} ({', '.join(entries[:3])}{', …' if len(entries) > 3 else ''})"
         more = "; if it is not for students, name it in `private` of [guard] in goldsmith.toml"
         kept.append(Finding(kind="private", file=folder, why=why + more))
     return kept
