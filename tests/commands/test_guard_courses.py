@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import textwrap
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
@@ -48,7 +49,7 @@ def test_nothing_is_found_in_it_even_with_what_students_handed_in(clean: Clean) 
     run = clean.course.run("guard")
     assert run.code == 0, run.out
     folder = clean.corpus.handed_in.partition("/")[0]
-    assert f"{folder}/ is taken for what students handed in, so nothing in it was looked at" in run.err
+    assert f"{folder}/ is taken for submissions, so nothing in it was looked at" in run.err
 
 
 def test_a_starter_that_somebody_hands_in_unchanged_is_none_of_the_private_files(clean: Clean) -> None:
@@ -73,6 +74,20 @@ def test_an_undeclared_folder_of_submissions_is_one_finding_with_what_to_do(clea
     finally:
         toml.write_text(before)
         subprocess.run(["rm", "-r", clean.course.root / "fall 24"], check=True)
+
+
+def test_in_a_handout_every_leak_is_told_even_if_there_are_several_versions(clean: Clean, tmp_path: Path) -> None:
+    handout = CourseOnDisk(tmp_path / "handout")
+    for name in ("v1", "v2"):
+        handout.write({f"old/{name}/{clean.corpus.starters[0]}": _solution(clean)})
+    run = clean.course.run("guard", str(handout.root))
+    assert run.code == 1
+    assert f"old/v1/{clean.corpus.starters[0]}" in run.out
+    assert f"old/v2/{clean.corpus.starters[0]}" in run.out
+
+
+def _solution(clean: Clean) -> str:
+    return clean.corpus.solution_of(clean.corpus.starters[0]) or ""
 
 
 def test_its_hook_lets_a_commit_through_and_stops_a_leak(clean: Clean) -> None:

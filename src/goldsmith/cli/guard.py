@@ -63,7 +63,7 @@ def guard(
         for text in guarded.blind:
             print(f"goldsmith guard: note that {text}, so none of it was looked for.", file=sys.stderr)
         for folder in guarded.handed_in:
-            text = f"{folder}/ is taken for what students handed in, so nothing in it was looked at"
+            text = f"{folder}/ is taken for submissions, so nothing in it was looked at"
             print(f"goldsmith guard: note that {text}.", file=sys.stderr)
         what = str(path) if path is not None else ref or ("what is staged" if staged else "this course")
         leaks = leaks_from(findings)

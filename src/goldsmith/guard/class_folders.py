@@ -16,12 +16,13 @@ _KINDS = ("solution", "private", "marker")
 def as_class_folders(found: Sequence[Finding], names: Iterable[str], course: Course) -> list[Finding]:
     """Replace what was found in a folder in which several entries have the same file of a starter."""
     suspects = [item for item in found if item.kind in _KINDS and not item.commit]
-    folders = _class_folders(suspects, names, course) if suspects else {}
+    folders = _class_folders(names, course) if suspects else {}
     kept = [item for item in found if item not in suspects or _folder_of(item.file, folders) is None]
     told = dict.fromkeys(folder for item in suspects if (folder := _folder_of(item.file, folders)) is not None)
     for folder in told:
         file, entries = folders[folder]
-        why = f"it looks like {count_of(len(entries), 'submission')}, each with {file} ({', '.join(entries[:3])}{', …' if len(entries) > 3 else ''})"
+        some = ", ".join(entries[:3]) + (", …" if len(entries) > 3 else "")
+        why = f"it looks like {count_of(len(entries), 'submission')}, each with {file} ({some})"
         more = "; if it is not for students, name it in `private` of [guard] in goldsmith.toml"
         kept.append(Finding(kind="private", file=folder, why=why + more))
     return kept
@@ -36,9 +37,7 @@ def _ends_of(name: str) -> list[str]:
     return ["/".join(parts[number:]) for number in range(1, len(parts))]
 
 
-def _class_folders(
-    suspects: Iterable[Finding], names: Iterable[str], course: Course
-) -> dict[str, tuple[str, list[str]]]:
+def _class_folders(names: Iterable[str], course: Course) -> dict[str, tuple[str, list[str]]]:
     """Return by folder the starter's file that several of its entries have, and these entries."""
     own = {
         course.relative(path).as_posix(): path.relative_to(assignment.starter).as_posix()

@@ -231,7 +231,8 @@ def sweep(
                 found.append(finding)
     if not names and not nothing_is_fine:
         raise BlindGuard(["there is not a single file to scan"])
-    found = as_class_folders(found, names, course)
+    if not guarded.private:  # the staff's own repository, where submissions may lie
+        found = as_class_folders(found, names, course)
     for (folder, past), inside in folders.items():
         many = count_of(len(inside), "file")
         when = "was there once, and its history still has it" if past else "is there"
