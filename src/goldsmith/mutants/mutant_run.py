@@ -41,6 +41,14 @@ from goldsmith.mutants.workspace_pool import PooledWorkspace, WorkspacePool
 from goldsmith.process.launcher import Watcher
 from goldsmith.process.messages import PERTURBATIONS, Perturbation, RunName
 
+_FORMULAS = frozenset(
+    {"activations", "arithmetic", "arrays", "attention", "losses", "masks", "norms", "positions", "vision"}
+)
+"""Families whose mutants compute a value in another way: if it is the same for numbers drawn at random, so is the
+formula. A step, a mode, a line or a state that is missing may show nothing where nobody looks."""
+_NO_FORMULAS = frozenset({"dropout", "detached", "overflows", "frozen"})
+"""Words in the names of operators in these families that are about a mode, gradients or a range of numbers."""
+_DRAWN: frozenset[Perturbation] = frozenset({"draws", "moved"})
 _RUNS: tuple[RunName, ...] = ("plain", "float64")
 _OVERWRITING = 'set overwriting = "differs" for this assignment, where that counts as wrong'
 
@@ -195,7 +203,11 @@ class MutantRunner:
         if furthest <= SAME:
             runs = count_of(len(cases) + tried, "run")
             reason = f"not told apart in {runs}, {tried} of them under other conditions; read the line and decide"
-            return finding(mutant, NOT_TOLD_APART, reason=reason, deviation=furthest, cut_off=cut_off)
+            is_formula = mutant.family in _FORMULAS and not _NO_FORMULAS.intersection(mutant.operator.split("-"))
+            same = is_formula and shown.keys() >= _DRAWN
+            return finding(
+                mutant, NOT_TOLD_APART, reason=reason, deviation=furthest, cut_off=cut_off, same_formula=same
+            )
         if self._keeps_state(stage, shown_by[best], best):
             reason, advice = WHY["repeated"], ADVICE["repeated"]
             return finding(mutant, SURVIVED, reason=reason, advice=advice, deviation=own, cut_off=cut_off)

@@ -77,11 +77,14 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """The course's own word on why it is not a mistake."""
     cut_off: bool = False
     """Whether it was ended from outside, by its time limit or a signal."""
+    same_formula: bool = False
+    """Whether it changes a formula, and drawn numbers came out of it as out of the solution's: no survivor."""
 
     @property
     def counts(self) -> bool:
         """Say whether it is part of the score: what was caught, and what may be a mistake that was not."""
-        return self.caught or (self.outcome in (SURVIVED, NOT_TOLD_APART) and not self.explained)
+        missed = self.outcome == SURVIVED or (self.outcome == NOT_TOLD_APART and not self.same_formula)
+        return self.caught or (missed and not self.explained)
 
     @property
     def caught(self) -> bool:

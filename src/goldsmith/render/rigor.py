@@ -94,7 +94,7 @@ class RigorScore(msgspec.Struct, frozen=True, kw_only=True, rename="kebab"):
     survived: int
     """How many survived and are not explained."""
     not_told_apart: int
-    """How many no run told from the solution, and are not explained; they count as survivors."""
+    """How many no run told from the solution, and are not explained. But for other formulas, they count."""
     equivalent: int
     """How many were shown to be right: the same program, or what the recipe accepts."""
     could_not_run: int
@@ -187,7 +187,7 @@ def show_rigor(console: Console, rigor: Rigor, *, everything: bool = False) -> N
     for outcome, title in (
         (SURVIVED, "Survived: a mistake that this gold would pass"),
         (COULD_NOT_RUN, "Could not be tried, and are not counted"),
-        (NOT_TOLD_APART, "Not told apart from the solution, and counted as survivors: explain those that are right"),
+        (NOT_TOLD_APART, "Not told apart from the solution: mistakes, or other ways to write it"),
         (EQUIVALENT, "Equivalent, and not counted: shown to be right"),
     ):
         found = rigor.of(outcome)
@@ -225,7 +225,7 @@ def score_line(rigor: Rigor) -> str:
     right = f" {_right(rigor)}" if rigor.judged_variants else ""
     if rigor.score is None:
         return f"{rigor.assignment}: no mutant could be judged.{right}"
-    said = [f"{caught} of {_mutants(caught + counts[SURVIVED] + counts[NOT_TOLD_APART])} killed"]
+    said = [f"{caught} of {_mutants(sum(item.counts for item in rigor.findings))} killed"]
     said += [f"{counts[CRASHED]} of them crashed"] if counts[CRASHED] else []
     said += [f"{counts[NOT_TOLD_APART]} not told apart"] if counts[NOT_TOLD_APART] else []
     said += [f"{counts[EQUIVALENT]} equivalent"] if counts[EQUIVALENT] else []
@@ -345,7 +345,8 @@ def _explain(console: Console, item: Finding) -> None:
     _line(console)
     _line(console, Text(f"  {item.name}", "bold"), f"  {line_place(item.file, item.line)}  {item.description}")
     _difference(console, item.before, item.after)
-    _line(console, Text("    why: ", "dim"), item.reason)
+    counts = "; it counts as a survivor until you explain it" if item.outcome == NOT_TOLD_APART and item.counts else ""
+    _line(console, Text("    why: ", "dim"), item.reason + counts)
     if item.explained:
         _line(console, Text("    but: ", "dim"), item.explained)
     elif item.advice:
