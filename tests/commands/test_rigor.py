@@ -14,7 +14,7 @@ from goldsmith.errors.mutants import BadOperators, NoSuchMutant
 from goldsmith.html_report.rigor_page import rigor_page
 from goldsmith.mutants.results import Finding, Rigor
 from goldsmith.render.rigor import show_rigor
-from support.course import RECIPE_FILE, CourseOnDisk
+from support.course import RECIPE_FILE, CourseOnDisk, numpy_course
 from support.mutant_course import by_name, mutated_course, rigor_of
 
 OWN = {
@@ -257,3 +257,59 @@ def test_operators_that_cannot_be_read_are_named(tmp_path: Path) -> None:
     (course.root / "private/operators.py").write_text("\n")
     with pytest.raises(BadOperators, match="registers none"):
         rigor_of(course)
+
+
+STEP = """
+    import numpy as np
+
+
+    class Net:
+        def __init__(self):
+            self.grad = np.zeros(4)
+
+        def zero_grad(self):
+            self.grad = np.zeros(4)
+
+        def backward(self, x, y):
+            gap = x - y
+            self.grad = self.grad + gap**2
+
+
+    def update(net, x, y):
+        net.zero_grad()
+        net.backward(x, y)
+        return net.grad
+"""
+ONE_STEP = """
+    import numpy as np
+
+    import goldsmith as gs
+    from ops import Net, update
+
+
+    @gs.case
+    def updated(case):
+        x, y = case.input("x", lambda: np.random.randn(4)), case.input("y", lambda: np.random.randn(4))
+        case.record("grad", update(Net(), x, y))
+
+
+    if __name__ == "__main__":
+        gs.main()
+"""
+
+
+def test_a_step_that_nobody_looks_at_counts_and_another_formula_for_the_same_does_not(tmp_path: Path) -> None:
+    course = numpy_course(tmp_path / "course").write(
+        {
+            "src/assignments/hw1/ops.py": STEP.replace("net.zero_grad()\n        net.backward(x, y)", "# TODO").replace(
+                "gap = x - y\n            self.grad = self.grad + gap**2", "raise NotImplementedError"
+            ),
+            "private/solutions/hw1/ops_solution.py": STEP,
+            RECIPE_FILE: ONE_STEP,
+        }
+    )
+    assert course.run("generate", "hw1").code == 0
+    found = by_name(rigor_of(course, "update/zero-grad-missing", "Net.backward/operands-swapped"))
+    missing, swapped = found["update/zero-grad-missing"], found["Net.backward/operands-swapped"]
+    assert (missing.outcome, missing.counts) == ("not-told-apart", True)
+    assert (swapped.outcome, swapped.counts) == ("not-told-apart", False)
