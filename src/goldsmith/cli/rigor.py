@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from goldsmith.course.layout import Assignment
     from goldsmith.mutants.measure import RigorOptions
     from goldsmith.mutants.results import Rigor
-    from goldsmith.render.rigor import MutantResult
+    from goldsmith.render.rigor_json import MutantResult
 
 
 @command
@@ -103,6 +103,7 @@ def rigor(
         from goldsmith.generate.options import options_from
         from goldsmith.mutants.measure import RigorOptions, mutants_for, with_any_mutant
         from goldsmith.render import rigor as render
+        from goldsmith.render import rigor_json
         from goldsmith.render.console import open_console
 
         console = open_console(no_color=no_color)
@@ -122,14 +123,14 @@ def rigor(
         if listed:
             known = {item.name: mutants_for(item, wanted.names) for item in chosen}
             if json:
-                report.print(render.listed_mutants(known))
+                report.print(rigor_json.listed_mutants(known))
             else:
                 render.show_mutants(console, [item for some in known.values() for item in some])
             raise Exit(0)
         for assignment in chosen:
             result = _measure(assignment, wanted, no_color)
             measured.append(result)
-            mutants += render.mutant_results([result])
+            mutants += rigor_json.mutant_results([result])
             if not json:
                 render.show_rigor(console, result, everything=everything)
         if page is not None:
@@ -139,7 +140,7 @@ def rigor(
         below = [item for item in measured if least is not None and (item.score is None or item.score < least)]
         untried = any(item.of("could-not-run") for item in measured)
         if json:
-            report.print(mutants, ok=not below and not untried, more=render.summarise_rigor(measured))
+            report.print(mutants, ok=not below and not untried, more=rigor_json.summarise_rigor(measured))
         elif below:
             names = ", ".join(item.assignment for item in below)
             console.print(f"Below --min {least}: {names}.", style="bold red", highlight=False)
