@@ -10,7 +10,6 @@ import argparse
 import ast
 import contextlib
 import importlib.util
-import json
 import math
 import random
 import sys
@@ -21,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from goldsmith.sketches.sketch import Sketch, root_mean_square, widened
+from goldsmith.sketches.sketch import Sketch, arrays_in, copied, leaves_in, read_kit, root_mean_square, widened
 
 KIT = Path(__file__).resolve().parent
 RIGHT, WRONG, USAGE, COULD_NOT_RUN = 0, 1, 2, 3
@@ -34,7 +33,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--case", action="append", default=[], metavar="NAME", help="only this case")
     parser.add_argument("--plain", action="store_true", help="do not use goldsmith, even if it is installed")
     chosen = parser.parse_args(arguments)
-    kit = read_kit()
+    kit = read_kit(KIT)
     unknown = [name for name in chosen.case if name not in kit["cases"]]
     if unknown:
         print(f"There is no case {unknown[0]}; there are {', '.join(kit['cases'])}.", file=sys.stderr)
@@ -47,28 +46,6 @@ def main(arguments: list[str]) -> int:
         return with_goldsmith(kit, folder, chosen.case)
     wanted = chosen.case or list(kit["cases"])
     return closed(Run(kit, folder.resolve()).all(wanted), kit, folder, wanted)
-
-
-def read_kit() -> dict[str, Any]:
-    """Read kit.npz: the index, with arrays and sketches in their places."""
-    with np.load(KIT / "kit.npz", allow_pickle=False) as archive:
-        kit: dict[str, Any] = json.loads(archive["index"].tobytes().decode())
-        sums = archive["sums"].astype(np.float64)
-        start, sketches = 0, []
-        for item in kit["sketches"]:
-            own = sums[start : start + item["count"]] * item["step"]
-            sketches.append(Sketch(tuple(item["shape"]), item["dtype"], item["rms"], own, item["step"]))
-            start += item["count"]
-        kit["sketches"] = sketches
-        flat = {name: archive[name] for name in {item["stored"] for item in kit["arrays"]}}
-        flat = {name: np.ascontiguousarray(item.T).view(name).reshape(-1) for name, item in flat.items()}
-        places, arrays = dict.fromkeys(flat, 0), []
-        for item in kit["arrays"]:
-            name, size = item["stored"], math.prod(item["shape"])
-            arrays.append(flat[name][places[name] : places[name] + size].reshape(item["shape"]))
-            places[name] += size
-        kit["arrays"] = arrays
-    return kit
 
 
 def closed(outcome: int, kit: dict[str, Any], folder: Path, ran: list[str]) -> int:
@@ -213,20 +190,20 @@ class Case:
 
         def enter(name: str) -> Any:
             def hook(module: Any, args: Any, kwargs: Any) -> None:
-                open_calls.append({"model": label, "module": name, "inputs": _arrays([args, kwargs])})
+                open_calls.append({"model": label, "module": name, "inputs": arrays_in([args, kwargs])})
                 self.calls.append(open_calls[-1])
 
             return hook
 
         def leave(module: Any, args: Any, output: Any) -> None:
-            open_calls.pop()["outputs"] = _arrays(output)
+            open_calls.pop()["outputs"] = arrays_in(output)
 
         for name, module in model.named_modules():
             module.register_forward_pre_hook(enter(name), with_kwargs=True)
             module.register_forward_hook(leave)
 
     def record(self, name: str, value: Any, **_: Any) -> None:
-        self.recorded[name] = _copied(value)
+        self.recorded[name] = copied(value)
 
     def record_gradients(self, model: Any, name: str = "gradients", **_: Any) -> None:
         self.record(name, {key: item.grad for key, item in model.named_parameters()})
@@ -235,7 +212,7 @@ class Case:
         self.record(name, dict(model.state_dict()))
 
     def checkpoint(self, model: Any, **_: Any) -> None:
-        self.recorded[""] = _copied(dict(model.state_dict()))
+        self.recorded[""] = copied(dict(model.state_dict()))
 
     def first(self, value: Any) -> Any:
         if isinstance(value, dict):
@@ -250,8 +227,8 @@ class Case:
     def leaves(self) -> dict[str, Any]:
         """Return what was recorded by path, as the kit names it."""
         outputs = {name: item for name, item in self.recorded.items() if name}
-        found = dict(_leaves("output", next(iter(outputs.values())) if len(outputs) == 1 else outputs))
-        return found | dict(_leaves("model_state_dict", self.recorded[""])) if "" in self.recorded else found
+        found = dict(leaves_in("output", next(iter(outputs.values())) if len(outputs) == 1 else outputs))
+        return found | dict(leaves_in("model_state_dict", self.recorded[""])) if "" in self.recorded else found
 
 
 class Run:
@@ -416,31 +393,6 @@ def _how_far(off: float) -> str:
 def _shown(path: str) -> str:
     name, _, item = path.rpartition(".")
     return f"item {item} of {_shown(name)}" if item.isdecimal() else path.partition(".")[2] or "the output"
-
-
-def _leaves(path: str, value: Any) -> Any:
-    if isinstance(value, dict | list | tuple):
-        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from _leaves(f"{path}.{key}", item)
-    else:
-        yield path, value
-
-
-def _arrays(value: Any) -> list[Any]:
-    """List every tensor in `value`, in order, as NumPy has it now."""
-    if isinstance(value, dict | list | tuple):
-        return [array for item in (value.values() if isinstance(value, dict) else value) for array in _arrays(item)]
-    return [_copied(value)] if hasattr(value, "shape") else []
-
-
-def _copied(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _copied(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_copied(item) for item in value]
-    if hasattr(value, "detach"):
-        return (value.detach().cpu().double() if value.is_floating_point() else value.detach().cpu()).numpy().copy()
-    return np.array(value) if isinstance(value, np.ndarray) else value
 
 
 if __name__ == "__main__":
