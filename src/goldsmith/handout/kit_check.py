@@ -1,7 +1,7 @@
 """Check your work against the sketches of this kit: `python3 check.py [FOLDER] [--case NAME]`.
 
 Where goldsmith is installed, it does the work. Else this file does, with NumPy and what your code needs; it then
-expects the weights of your model to have the names that the assignment gives them. README.md says more.
+expects the weights of your model to have the names that the assignment gives them.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def main(arguments: list[str]) -> int:
 
 
 def closed(outcome: int, kit: dict[str, Any], folder: Path, ran: list[str]) -> int:
-    """Say what was not looked at, and that nothing is wrong, if nothing is unwritten."""
+    """Say what was not looked at, and whether all else is right."""
     missing = unwritten(folder, kit["written"])
     if outcome == RIGHT and missing:
         print(f"Not written yet: {', '.join(missing)}. Nothing else that was looked at is wrong.")
@@ -71,7 +71,7 @@ def closed(outcome: int, kit: dict[str, Any], folder: Path, ran: list[str]) -> i
 
 
 def unwritten(folder: Path, parts: list[str]) -> list[str]:
-    """List the parts whose function does nothing yet."""
+    """List the parts that do nothing yet."""
     stubs = set()
     for stem in {part.partition(".")[0] for part in parts}:
         for file in (folder / f"{stem}.py", folder / "src" / f"{stem}.py"):
