@@ -2,11 +2,11 @@
 
 python scripts/behaviour.py [SECTION …] [--accept]
 
-`make behaviour` compares with two things. `tests/behaviour/` is in the repository: a line for each subject, with what
+`make behaviour` compares with two things. `tests/corpora/behaviour/` is in the repository: a line for each subject, with what
 people read first and a hash of the rest, without what depends on the machine (numbers with a point, paths, times).
 `build/behaviour/` is this machine's: every document whole, as it was at the first run or the last `--accept`; there
 every digit counts, and the bytes of gold. So run it once before a change, and again after each step. `--accept` (`make
-behaviour ACCEPT=1`) takes what is there now for both, and `git diff tests/behaviour` shows what that means. Exits with
+behaviour ACCEPT=1`) takes what is there now for both, and `git diff tests/corpora/behaviour` shows what that means. Exits with
 1 if anything differs.
 """
 
@@ -35,7 +35,7 @@ from goldsmith.handout.make_kit import HandedOut
 from support.ports.pairs import PAIRS
 
 ROOT = Path(__file__).parents[1]
-KEPT, HERE = ROOT / "tests" / "behaviour", ROOT / "build" / "behaviour"
+KEPT, HERE = ROOT / "tests" / "corpora" / "behaviour", ROOT / "build" / "behaviour"
 GOLDSMITH = (sys.executable, "-m", "goldsmith")
 KIT_SHARE = 8
 """Of so many submissions, one is judged by a kit, too."""

@@ -22,7 +22,7 @@ from goldsmith.render.doctor import MachineSummary
 from goldsmith.render.grades import ClassSummary, GradedSubmission
 from goldsmith.render.guard import GuardSummary, Leak
 from goldsmith.render.help import HelpTopic
-from goldsmith.render.rigor import ListedMutant, MutantResult, RigorSummary
+from goldsmith.render.rigor_json import ListedMutant, MutantResult, RigorSummary
 from goldsmith.render.scaffold import CourseLayout, ExampleAssignment, NewAssignment, ScaffoldFile
 from goldsmith.skills.install import SkillResult
 

@@ -55,14 +55,16 @@ def operators(found: object) -> Iterator[str]:
 
 
 def scores(measured: list[Rigor]) -> Iterator[str]:
-    yield "\n| assignment | mutants | killed | crashed | survived | explained | not told apart | equivalent | rigor |"
-    yield "|---|---:|---:|---:|---:|---:|---:|---:|---:|"
+    outcomes = ("killed", "crashed", "survived", "explained", "not told apart", "equivalent", "rigor")
+    yield f"\n| assignment | mutants | {' | '.join(outcomes)} | right variants accepted |"
+    yield "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|"
     for item in measured:
         counts = item.counts
         caught, missed = (counts["killed"], counts["crashed"]), (counts["not-told-apart"], counts["equivalent"])
         numbers = (*caught, counts["survived"], len(item.explained), *missed)
         score = f"{item.score:.3f}" if item.score is not None else "-"
-        yield f"| {item.assignment} | {len(item.findings)} | {' | '.join(map(str, numbers))} | {score} |"
+        right = f"{len(item.judged_variants) - len(item.refused)} of {len(item.judged_variants)}"
+        yield f"| {item.assignment} | {len(item.findings)} | {' | '.join(map(str, numbers))} | {score} | {right} |"
     yield "\n| killed, of those that count | this gold | internal tests | `gold_output` alone, rtol 1e-4, atol 1e-5 |"
     yield "|---|---:|---:|---:|"
     for item in measured:

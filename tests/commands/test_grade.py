@@ -6,6 +6,7 @@ import csv
 import errno
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -14,6 +15,7 @@ import tarfile
 import time
 import zipfile
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 
@@ -104,6 +106,25 @@ def test_pages_of_the_class_and_of_each_submission_are_written(
     page = (tmp_path / "grades/class.html").read_text()
     assert all(f'href="feedback/{name}.html"' in page for name in TRUTH)
     assert "hw1: " in (tmp_path / "grades/feedback/bob.html").read_text()
+
+
+def test_the_class_s_page_goes_where_html_says_as_check_s_does(
+    course: CourseOnDisk, handed_in: Path, graded: Run, tmp_path: Path
+) -> None:
+    out, page = tmp_path / "the grades", tmp_path / "pages/class 1.html"
+    page.parent.mkdir()
+    run = grade(course, str(handed_in), "--html", str(page), "--output", str(out))
+    assert f"Wrote {page}" in run.err
+    (link,) = set(re.findall(r'href="([^"]*bob\.html)"', page.read_text()))
+    assert (page.parent / unquote(link)).samefile(out / "feedback/bob.html")
+    assert not (out / "class.html").exists()
+    mine = tmp_path / "mine.html"
+    mine.write_text("my own")
+    assert grade(course, str(handed_in), "--html", str(mine)).code == 2
+    assert mine.read_text() == "my own"
+    # without FILE, what follows the option is what is graded
+    assert grade(course, "--html", str(handed_in), "--output", str(out)).code == graded.code
+    assert (out / "class.html").is_file()
 
 
 def test_pages_of_two_students_who_are_nearly_as_far_off_are_the_same(course: CourseOnDisk, tmp_path: Path) -> None:

@@ -103,7 +103,7 @@ def test_functions_are_checked_with_and_without_goldsmith(course: CourseOnDisk, 
         (tmp_path / "ops.py").write_text(content)
         for run in (run_check(course.root / "plain", tmp_path, *plain) for plain in ([], ["--plain"])):
             assert run.code == code, run.out + run.err
-            is_right = run.last_line == "Nothing is wrong, as far as this kit can tell. It is not your grade."
+            is_right = "Nothing that was looked at is wrong. It is not your grade.\n" in run.out
             assert is_right == (code == 0)
 
 
@@ -112,7 +112,8 @@ def test_what_is_not_written_yet_could_not_run(course: CourseOnDisk) -> None:
     run = run_check(course.root / "early", course.root / "src/assignments/hw1", "--case", "normalised", "--plain")
     assert run.code == 3, run.out + run.err
     assert "not written yet" in run.out
-    assert run.last_line == "1 of 1 cases could not run; nothing that ran is wrong."
+    assert "1 of 1 cases could not run; nothing that ran is wrong.\n" in run.out
+    assert run.last_line.startswith("Not looked at, cases: wider, again")
 
 
 def test_the_same_gold_makes_the_same_kit_and_others_files_stay(course: CourseOnDisk) -> None:
@@ -156,3 +157,75 @@ def test_a_private_recipe_is_handed_out_only_where_that_is_allowed(course: Cours
     finally:
         private.rename(recipe)
         (course.root / "goldsmith.toml").unlink(missing_ok=True)
+
+
+SMALL = """
+    import numpy as np
+
+    import goldsmith as gs
+    from ops import normalise, scaled
+
+
+    def normalised_of(case, rows):
+        case.record("y", normalise(case.input("x", lambda: np.random.randn(rows, 4))))
+
+
+    @gs.case
+    def normalised(case):
+        normalised_of(case, 3)
+
+
+    @gs.case
+    def other(case):
+        normalised_of(case, 2)
+
+
+    @gs.case
+    def scales(case):
+        case.record("y", scaled(case.input("x", lambda: np.random.randn(5))))
+
+
+    if __name__ == "__main__":
+        gs.main()
+"""
+LARGER = """
+    @gs.case(points=0)
+    def normalised_for_kit(case):
+        normalised_of(case, 60)
+
+
+    if __name__"""
+
+
+def test_a_kit_that_can_hold_few_cases_says_so_first_and_what_helps(tmp_path: Path) -> None:
+    course = numpy_course(tmp_path / "course")
+    scaled = "\n\n    def scaled(x):\n        {}\n"
+    course.write(
+        {
+            "src/assignments/hw1/ops.py": STARTER + scaled.format("raise NotImplementedError"),
+            "private/solutions/hw1/ops_solution.py": SOLUTION + scaled.format("return 3 * x"),
+            "src/assignments/hw1/generate_fixtures.py": SMALL,
+        }
+    )
+    assert course.run("generate", "hw1").code == 0
+    none = course.run("handout", "hw1", "--output", "kit")
+    assert none.code == 3
+    assert "`@gs.case(points=0)`" in none.err
+    course.write({"src/assignments/hw1/generate_fixtures.py": SMALL.replace("    if __name__", LARGER)})
+    assert course.run("generate", "hw1").code == 0
+    run = course.run("handout", "hw1", "--output", "kit")
+    assert run.code == 0, run.err
+    assert "hw1: a kit can hold only 1 of 4 cases." in run.err
+    assert "normalised records 12 numbers at most, and\na sketch takes 64 or more: 6 times as many" in run.err
+    # what is written is right, what is not is never said to be
+    half = tmp_path / "half"
+    CourseOnDisk(half).write({"ops.py": SOLUTION + scaled.format("raise NotImplementedError")})
+    for plain in ([], ["--plain"]):
+        checked = run_check(course.root / "kit", half, *plain)
+        assert checked.code == 3, checked.out
+        assert "Not written yet: scaled. Nothing else that was looked at is wrong." in checked.out
+        assert "Not looked at, cases: normalised, other, scales." in checked.out
+    CourseOnDisk(half).write({"ops.py": SOLUTION + scaled.format("return 4 * x")})
+    checked = run_check(course.root / "kit", half, "--plain")
+    assert checked.code == 0
+    assert "Not looked at, parts that no case here runs: scaled." in checked.out

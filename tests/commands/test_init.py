@@ -162,6 +162,8 @@ def test_ci_runs_commands_that_this_goldsmith_understands(empty: CourseOnDisk) -
     lines = [line for step in workflow["jobs"]["gold"]["steps"] for line in step.get("run", "").splitlines()]
     commands = [line for line in lines if line.startswith("goldsmith ")]
     assert commands == ["goldsmith generate all --check", "goldsmith guard", "goldsmith test all"]
+    words = (empty.root / WORKFLOW).read_text().replace("\n# ", " ")
+    assert "compared within the noise" in words, "as `generate --check` does without --exact"
     assert any(line.strip() == 'pip install "goldsmith[torch] @ $GOLDSMITH" pytest' for line in lines)
     known = dict(cli_commands())
     for line in commands:

@@ -145,3 +145,82 @@ def _dedented(source: str) -> str:
     import textwrap
 
     return textwrap.dedent(source).strip()
+
+
+BLANK = """
+def scaled(x, factor):
+    result = # FINISH ME
+    return result
+"""
+EMPTY = """
+def shifted(x, by):
+    # YOUR CODE HERE
+"""
+FILLED = BLANK.replace("# FINISH ME", "x * factor")
+SHIFTED = EMPTY.replace("# YOUR CODE HERE", "return x + by")
+GIVEN = "def doubled(x):\n    return x + x\n"
+CASES = """
+    import numpy as np
+
+    import goldsmith as gs
+    from scale import scaled, shifted
+
+
+    @gs.case
+    def both(case):
+        x = case.input("x", lambda: np.random.randn(5))
+        case.record("scaled", scaled(x, 3.0))
+        case.record("shifted", shifted(x, 2.0))
+
+
+    if __name__ == "__main__":
+        gs.main()
+"""
+
+
+def _practicals(folder: Path, *solution: str, recipe: bool = True) -> CourseOnDisk:
+    """A course of nothing but notebooks, whose starters have cells that do not parse."""
+    course = CourseOnDisk(folder)
+    files = {"practicals/week 1/scale.ipynb": (GIVEN, BLANK, EMPTY), "solutions/week 1/scale_solution.ipynb": solution}
+    course.write({name: notebook(*cells) for name, cells in files.items()})
+    if recipe:
+        course.write({"practicals/week 1/generate_fixtures.py": CASES})
+    assert course.run("init", "--yes").code == 0
+    return course
+
+
+def test_a_course_of_notebooks_with_cells_that_do_not_parse_is_found_and_has_gold(tmp_path: Path) -> None:
+    course = _practicals(tmp_path / "course", GIVEN, FILLED, SHIFTED)
+    assert [item["name"] for item in course.run("status", "--json").json["assignments"]] == ["week 1"]
+    run = course.run("generate", "week 1")
+    assert run.code == 0, run.out + run.err
+    assert course.run("guard").code == 0
+    half = tmp_path / "half"
+    half.mkdir()
+    (half / "scale.ipynb").write_text(notebook(GIVEN, FILLED, EMPTY))
+    run = course.run("check", "week 1", str(half))
+    assert run.code == 3, "a cell that Jupyter cannot run is no answer"
+    assert "scale.ipynb, cell 3" in run.out
+
+
+@pytest.mark.parametrize("recipe", [True, False])
+@pytest.mark.parametrize(
+    ("cells", "place"),
+    [
+        (
+            (GIVEN, BLANK, SHIFTED),
+            "solutions/week 1/scale_solution.ipynb, cell 2, line 3, is not Python: result = # FINISH ME",
+        ),
+        (
+            (GIVEN, FILLED, "def shifted(x, by):\n    return x +\n"),
+            "scale_solution.ipynb, cell 3, line 2, is not Python: return x +",
+        ),
+    ],
+)
+def test_a_solution_s_cell_that_does_not_parse_is_named(
+    tmp_path: Path, cells: tuple[str, ...], place: str, *, recipe: bool
+) -> None:
+    course = _practicals(tmp_path / "course", *cells, recipe=recipe)
+    run = course.run("generate", "week 1", *([] if recipe else ["--kind", "outputs"]))
+    assert run.code == 3
+    assert place in run.err + run.out

@@ -14,7 +14,7 @@ from goldsmith.errors.mutants import BadOperators, NoSuchMutant
 from goldsmith.html_report.rigor_page import rigor_page
 from goldsmith.mutants.results import Finding, Rigor
 from goldsmith.render.rigor import show_rigor
-from support.course import RECIPE_FILE, CourseOnDisk
+from support.course import RECIPE_FILE, CourseOnDisk, numpy_course
 from support.mutant_course import by_name, mutated_course, rigor_of
 
 OWN = {
@@ -108,7 +108,7 @@ def test_a_mutant_that_raises_is_crashed_with_its_own_words(found: dict[str, Fin
     assert "variance" in item.reason
 
 
-def test_the_score_is_killed_over_killed_and_survived(rigor: Rigor) -> None:
+def test_the_score_is_killed_over_that_and_all_that_may_be_mistakes(rigor: Rigor) -> None:
     assert rigor.counts == {
         "killed": 1,
         "crashed": 1,
@@ -117,7 +117,7 @@ def test_the_score_is_killed_over_killed_and_survived(rigor: Rigor) -> None:
         "equivalent": 0,
         "could-not-run": 0,
     }
-    assert rigor.score == 0.5
+    assert rigor.score == 2 / 6, "what no run told apart may be a mistake, until the course explains it"
 
 
 def test_what_the_starter_provides_is_not_mutated(course: CourseOnDisk) -> None:
@@ -186,14 +186,14 @@ def test_the_command_prints_survivors_with_their_diff_and_the_score_last(course:
     assert "- return (x - x.mean()) / np.sqrt(x.var() + eps)" in run.out
     assert "+ return (x - x.mean()) / np.sqrt(x.var() + (eps * 10))" in run.out
     assert "add: a small-magnitude input would show it" in run.out
-    assert run.last_line.startswith("hw1: rigor 0.50 (2 of 4 mutants killed, 1 of them crashed, 2 not told apart")
+    assert run.last_line.startswith("hw1: rigor 0.333 (2 of 6 mutants killed, 1 of them crashed, 2 not told apart")
 
 
 def test_min_decides_the_exit_code(course: CourseOnDisk) -> None:
     names = [item for name in OWN for item in ("--only", name)]
     below = course.run("rigor", "hw1", *names, "--min", "0.95")
     assert (below.code, below.last_line) == (1, "Below --min 0.95: hw1.")
-    assert course.run("rigor", "hw1", *names, "--min", "0.5").code == 0
+    assert course.run("rigor", "hw1", *names, "--min", "0.33").code == 0
     assert course.run("rigor", "hw1", "--min", "7").code == 2
 
 
@@ -203,6 +203,26 @@ def test_json_has_a_score_for_each_assignment_and_every_mutant(course: CourseOnD
     (assignment,), (mutant,) = run.json["assignments"], run.json["mutants"]
     assert (assignment["name"], assignment["score"], assignment["killed"]) == ("hw1", 1.0, 1)
     assert (mutant["name"], mutant["outcome"], mutant["case"]) == ("centre/half-shift", "killed", "centred")
+
+
+def test_right_variants_are_the_second_number_and_those_that_gold_fails_are_listed(tmp_path: Path) -> None:
+    course = mutated_course(tmp_path / "course", {"half-shift": OWN["half-shift"]})
+    options = ("--max", "6", "--jobs", "2")
+    run = course.run("rigor", "hw1", *options, "--json")
+    (measured,) = run.json["assignments"]
+    assert (measured["variants"], measured["accepted"], measured["refused"]) == (6, 6, [])
+    assert "Right variants accepted: 6 of 6." in course.run("rigor", "hw1", *options).last_line
+    assert "Right variants" not in course.run("rigor", "hw1", *options, "--variants", "0").last_line
+    recipe = course.root / RECIPE_FILE  # one that asks how it is written, not what it computes
+    names = "np.array([float(len(centre.__code__.co_code)), 2.0]))"
+    nosy = f'@gs.case\ndef nosy(case):\n    case.record("y", {names}\n\n\n'
+    recipe.write_text(recipe.read_text().replace("if __name__", f"{nosy}if __name__"))
+    made = course.run("generate", "hw1")
+    assert made.code == 0, made.err
+    run = course.run("rigor", "hw1", *options)
+    assert "Right variants of the solution that this gold fails" in run.out
+    assert "by:  nosy" in run.out
+    assert "Right variants accepted: 6 of 6." not in run.last_line
 
 
 def test_an_unknown_name_is_bad_usage_with_a_hint(course: CourseOnDisk) -> None:
@@ -237,3 +257,59 @@ def test_operators_that_cannot_be_read_are_named(tmp_path: Path) -> None:
     (course.root / "private/operators.py").write_text("\n")
     with pytest.raises(BadOperators, match="registers none"):
         rigor_of(course)
+
+
+STEP = """
+    import numpy as np
+
+
+    class Net:
+        def __init__(self):
+            self.grad = np.zeros(4)
+
+        def zero_grad(self):
+            self.grad = np.zeros(4)
+
+        def backward(self, x, y):
+            gap = x - y
+            self.grad = self.grad + gap**2
+
+
+    def update(net, x, y):
+        net.zero_grad()
+        net.backward(x, y)
+        return net.grad
+"""
+ONE_STEP = """
+    import numpy as np
+
+    import goldsmith as gs
+    from ops import Net, update
+
+
+    @gs.case
+    def updated(case):
+        x, y = case.input("x", lambda: np.random.randn(4)), case.input("y", lambda: np.random.randn(4))
+        case.record("grad", update(Net(), x, y))
+
+
+    if __name__ == "__main__":
+        gs.main()
+"""
+
+
+def test_a_step_that_nobody_looks_at_counts_and_another_formula_for_the_same_does_not(tmp_path: Path) -> None:
+    course = numpy_course(tmp_path / "course").write(
+        {
+            "src/assignments/hw1/ops.py": STEP.replace("net.zero_grad()\n        net.backward(x, y)", "# TODO").replace(
+                "gap = x - y\n            self.grad = self.grad + gap**2", "raise NotImplementedError"
+            ),
+            "private/solutions/hw1/ops_solution.py": STEP,
+            RECIPE_FILE: ONE_STEP,
+        }
+    )
+    assert course.run("generate", "hw1").code == 0
+    found = by_name(rigor_of(course, "update/zero-grad-missing", "Net.backward/operands-swapped"))
+    missing, swapped = found["update/zero-grad-missing"], found["Net.backward/operands-swapped"]
+    assert (missing.outcome, missing.counts) == ("not-told-apart", True)
+    assert (swapped.outcome, swapped.counts) == ("not-told-apart", False)

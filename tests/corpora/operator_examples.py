@@ -5,6 +5,8 @@ A row holds the operator, the code around the line, the line, and the line after
 
 from __future__ import annotations
 
+from corpora import state_examples
+
 TORCH = "import math\n\nimport torch\nimport torch.nn.functional as F\nfrom torch import nn\n\n\n"
 NUMPY = "import numpy as np\n\n\n"
 AROUND = {
@@ -382,3 +384,7 @@ EXAMPLES: list[tuple[str, str, str, str | None]] = [
     ("argument-overwritten", "later", "return y - part", None),
     ("argument-overwritten", "adam", "return lr * g", None),
 ]
+AROUND |= {
+    name: text.replace("<torch>", TORCH).replace("<numpy>", NUMPY) for name, text in state_examples.AROUND.items()
+}
+EXAMPLES += state_examples.EXAMPLES

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import behaviour
 import pytest
 import ratchets
-
-import behaviour
 
 KEPT = {"torch": {"a.py": 1}, "closures": {"judge": 30}, "walk": {"check, parent": 90}}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -63,7 +64,15 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @option("--timeout", metavar="SECONDS", type=float, help="Stop a case after this much processor time.")
 @option("--memory", metavar="GIB", type=float, default=6.0, help="Memory for all processes of a submission.")
 @flag("--verbose", help="Write feedback on every case and every part.")
-@flag("--html", "html", help="Also write pages: class.html, and one for each student.")
+@option(
+    "--html",
+    "page",
+    metavar="FILE",
+    is_flag=False,
+    flag_value="",
+    help="Also write a page to look at, of the class, and one for each student next to the feedback. Without FILE, "
+    "class.html next to the grades.",
+)
 @option(
     "--format",
     "form",
@@ -97,7 +106,7 @@ def grade(
     timeout: float | None,
     memory: float,
     verbose: bool,
-    html: bool,
+    page: str | None,
     form: str | None,
     gradebook: Path | None,
     column: str,
@@ -120,6 +129,7 @@ def grade(
     Examples:
 
         goldsmith grade scratch-1 submissions/               everything in a folder
+        goldsmith grade scratch-1 submissions/ --html class.html   also a page of the class, and one for each student
         goldsmith grade scratch-1 --refs 'scratch-1-*'       every branch of that name
         goldsmith grade scratch-1 ada.zip --fresh --json     one, on inputs that nobody has seen
         goldsmith grade scratch-1 submissions/ --format canvas --gradebook Grades.csv   points for Canvas, too
@@ -131,6 +141,13 @@ def grade(
     with report_errors("grade", as_json=json, debug=debug, subjects="submissions", finished=finished) as report:
         require("grade --allow-unsandboxed") if allow_unsandboxed else require_sandbox()
         check_limits(timeout, memory)
+        if page and not page.endswith((".html", ".htm")):
+            page, submissions = "", (page, *submissions)  # `--html submissions/`: what follows is graded
+        class_page = Path(page) if page else None
+        if class_page is not None:
+            from goldsmith.html_report.write import require_place, write_page
+
+            require_place(class_page)
         ask = at_a_terminal() and not json and bool(refs)
         refuse_recipes("grade", assignment)
         chosen = choose_one(open_course(course), assignment, "grade", ask=ask, no_color=no_color, after=" submissions/")
@@ -189,20 +206,22 @@ def grade(
                 finished.extend(render.graded_submissions([made]))
                 progress.finished(made)
 
-            by, pages = _engine(engine, scheduler, count, tls, stderr.print), _pages() if html else None
             wanted = GradingOptions(
                 grader,
                 items,
                 folder,
-                by,
+                _engine(engine, scheduler, count, tls, stderr.print),
                 on_grade,
                 verbose=verbose,
-                pages=pages,
+                pages=_pages(folder, class_page) if page is not None else None,
+                page_apart=class_page is not None,
                 canvas=canvas,
                 left_out=collected.left_out,
                 as_one=collected.as_one,
             )
             result = grade_all(wanted)
+        if class_page is not None:
+            write_page(class_page, result.page)
         if form == "autolab":
             say(_for_autolab(result.grades[0], items[0].name, chosen, folder))
         elif json:
@@ -267,10 +286,10 @@ def _tls(engine: str, scheduler: str, ca_file: Path | None, cert: Path | None, k
     return Tls(str(ca_file), str(cert), str(key) if key else None)
 
 
-def _pages() -> Pages:
+def _pages(folder: Path, class_page: Path | None) -> Pages:
     from goldsmith.html_report.class_page import ClassPages
 
-    return ClassPages()
+    return ClassPages("" if class_page is None else os.path.relpath(folder, class_page.parent))
 
 
 def _engine(name: str, scheduler: str, jobs: int, tls: Tls | None, tell: Callable[[str], None]) -> Engine:

@@ -63,6 +63,9 @@ def guard(
         findings += swept.findings
         for text in guarded.blind:
             say(f"goldsmith guard: note that {text}, so none of it was looked for.", stderr=True)
+        for folder in guarded.handed_in:
+            text = f"{folder}/ is taken for submissions, so nothing in it was looked at"
+            say(f"goldsmith guard: note that {text}.", stderr=True)
         what = str(path) if path is not None else ref or ("what is staged" if staged else "this course")
         leaks = leaks_from(findings)
         if json:

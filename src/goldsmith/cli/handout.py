@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 from goldsmith.cli.command import argument, command, option
@@ -34,9 +35,18 @@ def handout(assignment: str | None, output: Path, course: Path, json: bool, no_c
             open_course(course), assignment, "handout", ask=ask, no_color=no_color, after="--output DIR"
         )
 
-        from goldsmith.handout.make_kit import hand_out
+        from goldsmith.cli.prompts import ask_anyway
+        from goldsmith.errors.gold import MenuLeft
+        from goldsmith.handout.make_kit import KitPlan, hand_out
+        from goldsmith.render.handout import poor_lines
 
-        kit = hand_out(chosen, output)
+        def before(plan: KitPlan) -> None:
+            if plan.is_poor:
+                print("\n".join(poor_lines(plan)), file=sys.stderr)
+            if plan.is_poor and ask and not ask_anyway(no_color=no_color):
+                raise MenuLeft
+
+        kit = hand_out(chosen, output, before)
         if json:
             report.print([kit])
         else:

@@ -145,7 +145,7 @@ def _pack(
     debug: bool,
 ) -> None:
     with report_errors(f"pack {place}", as_json=json, debug=debug) as report:
-        from goldsmith.packs.pack import Wanted, default_output, pack
+        from goldsmith.packs.pack import Wanted, output_for, pack
         from goldsmith.render.packs import packed_lines
 
         check_limits(timeout, memory)
@@ -153,7 +153,7 @@ def _pack(
             raise BadOption("--handin", handin, "the name of a file, of letters, digits, dots, hyphens and underscores")
         refuse_recipes(f"pack {place}", assignment)
         chosen = choose_one(open_course(course), assignment, f"pack {place}", ask=False)
-        target = output or default_output(chosen, place)
+        target = output_for(chosen, place, output)
         if not target.absolute().parent.is_dir():
             raise BadOption("--output", target, "a place in a folder that exists")
         packed = pack(Wanted(chosen, place, target, memory, timeout, handin, index))

@@ -30,6 +30,7 @@ _WHICH = {
     "check": "Check against the gold of which assignment?",
     "test": "Test which assignment?",
     "rigor": "Measure the gold of which assignment?",
+    "handout": "Make a kit of which assignment?",
     "grade": "Grade which assignment?",
     "inject": "Inject the solution of which assignment?",
     "reset": "Reset which assignment?",
@@ -96,6 +97,12 @@ def ask_to_replace(name: str, count: int, others: Sequence[str] = (), *, no_colo
     if others:
         question = f"The gold folder of {name} holds edited or foreign files ({', '.join(others)}). Replace them?"
     return bool(ask_one(question, rows, no_color=no_color))
+
+
+def ask_anyway(*, no_color: bool = False) -> bool:
+    """Ask whether a kit that can hold few cases is made all the same; no is the answer that loses nothing."""
+    rows = [Row(False, "no", about="nothing is written"), Row(True, "yes", about="a kit of the cases that it can hold")]
+    return bool(_answered(_one("Make it all the same?", rows, no_color=no_color)))
 
 
 def ask_what_to_write(plan: Plan, *, no_color: bool = False) -> list[Change]:

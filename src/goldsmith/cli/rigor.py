@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from goldsmith.course.layout import Assignment
     from goldsmith.mutants.measure import RigorOptions
     from goldsmith.mutants.results import Rigor
-    from goldsmith.render.rigor import MutantResult
+    from goldsmith.render.rigor_json import MutantResult
 
 
 @command
@@ -35,6 +35,13 @@ if TYPE_CHECKING:
 @option("--only", metavar="NAME", multiple=True, help="Only this mutant, part or operator; may be given several times.")
 @option("--max", "most", metavar="N", type=click.IntRange(1), help="Try at most this many mutants, spread evenly.")
 @flag("--baselines", help="Also try the internal tests and plain tolerances on them. Slow.")
+@option(
+    "--variants",
+    metavar="N",
+    type=click.IntRange(0),
+    default=12,
+    help="How many right variants of the solution to try.",
+)
 @flag("--all", "everything", help="Also list mutants that were killed or that no case runs.")
 @flag("--list", "listed", help="Show the mutants without trying them.")
 @option("--html", "page", metavar="FILE", type=PATH, help="Also write a page to look at.")
@@ -50,6 +57,7 @@ def rigor(
     only: tuple[str, ...],
     most: int | None,
     baselines: bool,
+    variants: int,
     everything: bool,
     listed: bool,
     page: Path | None,
@@ -64,9 +72,10 @@ def rigor(
     """Find mistakes that the gold would miss, say why, and what to add to the recipe.
 
     Each mutant is the solution with one mistake that people really make; the recipe is replayed on it. Score = killed /
-    (killed + survived). Mutants that no run could tell from the solution do not count: they are listed for you to
-    read. Nothing in the course is touched; results are cached under `.goldsmith/`, so that a second run only tries
-    what changed.
+    (killed + survived), where mutants that no run could tell from the solution count as survivors until you explain
+    them, unless they are another formula for the same numbers. The other number is of false failures: how many right
+    variants of the solution, the same written in other ways, the gold accepts. Nothing in the course is touched;
+    results are cached under `.goldsmith/`, so that a second run only tries what changed.
 
     Examples:
 
@@ -94,6 +103,7 @@ def rigor(
         from goldsmith.generate.options import options_from
         from goldsmith.mutants.measure import RigorOptions, mutants_for, with_any_mutant
         from goldsmith.render import rigor as render
+        from goldsmith.render import rigor_json
         from goldsmith.render.console import open_console
 
         console = open_console(no_color=no_color)
@@ -106,20 +116,21 @@ def rigor(
             jobs=jobs or processors(),
             keep=not again,
             baselines=baselines,
+            variants=variants,
             allow_stale=allow_stale,
         )
         chosen = with_any_mutant(named, wanted.names)
         if listed:
             known = {item.name: mutants_for(item, wanted.names) for item in chosen}
             if json:
-                report.print(render.listed_mutants(known))
+                report.print(rigor_json.listed_mutants(known))
             else:
                 render.show_mutants(console, [item for some in known.values() for item in some])
             raise Exit(0)
         for assignment in chosen:
             result = _measure(assignment, wanted, no_color)
             measured.append(result)
-            mutants += render.mutant_results([result])
+            mutants += rigor_json.mutant_results([result])
             if not json:
                 render.show_rigor(console, result, everything=everything)
         if page is not None:
@@ -129,7 +140,7 @@ def rigor(
         below = [item for item in measured if least is not None and (item.score is None or item.score < least)]
         untried = any(item.of("could-not-run") for item in measured)
         if json:
-            report.print(mutants, ok=not below and not untried, more=render.summarise_rigor(measured))
+            report.print(mutants, ok=not below and not untried, more=rigor_json.summarise_rigor(measured))
         elif below:
             names = ", ".join(item.assignment for item in below)
             console.print(f"Below --min {least}: {names}.", style="bold red", highlight=False)

@@ -19,7 +19,11 @@ LITTER = frozenset(
     }
 )
 
-HANDED_IN = frozenset({"submission", "submissions", "forks", "handed-in", "handed_in", "grades"})
+HANDED_IN = frozenset(
+    {"submission", "submissions", "forks", "grades"}
+    | {"handin", "handins", "hand-in", "hand-ins", "hand_ins", "handed-in", "handed_in", "handed in"}
+    | {"student-repos", "student_repos", "student-submissions", "student_submissions"}
+)
 """Names of folders at a course's root that hold submissions or grades: not part of a starter."""
 
 GRADES_MARK = ".written"

@@ -54,16 +54,24 @@ class Course(Project):
         return self.root / "private" / "grades"
 
     @property
+    def packs_folder(self) -> Path:
+        """Return where `goldsmith pack` writes by default: for staff only, and ignored by git."""
+        return self.root / "private" / "packs"
+
+    @property
     def private_folders(self) -> list[str]:
-        """List what students do not get: solutions and the folder around them, internal tests, gold, and what the
-        configuration adds."""
+        """List what students do not get: solutions and the folder around them, internal tests, gold, what goldsmith
+        writes for staff, and what the configuration adds."""
         config = self.config
         above = PurePosixPath(config.solutions).parts[0]
         others = (config.assignments, config.internal_tests, *(item.folder for item in config.assignment.values()))
         shared = any(PurePosixPath(other).parts[:1] == (above,) for other in others)
         own = config.solutions if shared else above
         beside = [item.solution for item in config.assignment.values() if item.solution]
-        return list(dict.fromkeys([own, *beside, config.internal_tests, config.fixtures, *config.guard.private]))
+        folders = [own, *beside, config.internal_tests, config.fixtures, *config.guard.private]
+        written = [self.relative(folder).as_posix() for folder in (self.grades_folder, self.packs_folder)]
+        folders += [name for name in written if not any(PurePosixPath(name).is_relative_to(one) for one in folders)]
+        return list(dict.fromkeys(folders))
 
     @cached_property
     def whole_assignment(self) -> str:
@@ -145,12 +153,7 @@ class Course(Project):
 
     def is_public(self, path: Path) -> bool:
         """Say whether `path`, in the course, is neither private nor goldsmith's own."""
-        own = (
-            self.state_folder,
-            self.reports_folder,
-            self.grades_folder,
-            *map(self.root.joinpath, self.private_folders),
-        )
+        own = (self.state_folder, self.reports_folder, *map(self.root.joinpath, self.private_folders))
         return not any(path.is_relative_to(folder) for folder in own)
 
     def assignment(self, name: str) -> Assignment:

@@ -12,31 +12,14 @@ import re
 import tokenize
 from collections.abc import Collection, Iterator, Sequence
 
+from goldsmith.foundation.todo_marks import is_marked
+
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
-_GAP = r"[\s-]+"
-_MARKS = re.compile(
-    rf"\btodo\b|\byour{_GAP}(?:own{_GAP})?code\b"
-    rf"|\byour{_GAP}(?:own{_GAP})?(?:solution|implementation|answer|work){_GAP}(?:here|goes)\b"
-    rf"|\b(?:start|begin|end){_GAP}(?:code|solution)\b"
-    rf"|\b(?:finish|complete|implement|write|fill)(?:{_GAP}in)?{_GAP}(?:me|here)\b|\bfill{_GAP}me\b"
-    rf"|\b(?:finish|complete|implement|write){_GAP}(?:this|it)(?:{_GAP}(?:function|method|class|part|line|code))?\s*[.!:]*\s*$"
-    r"|^\W*(?:implement|finish|complete)\W*$|^\W*implement\s*:",
-    re.I | re.M,
-)
-"""What starters say where something is left to write. Bare verbs say so only by themselves: "implement" is also what
-code does."""
-_LOUD = re.compile(rf"\b(?:IMPLEMENT|YOUR{_GAP}(?:SOLUTION|IMPLEMENTATION|ANSWER|WORK))\b")
 _NOT_THERE = re.compile(r"\bnot\s+(?:yet\s+)?(?:implemented|written|done|finished)\b", re.I)
 _IN_CODE = ("NotImplementedError", "TODO", "YOUR CODE", "your code")
 """What counts in any text that is neither a comment nor a docstring."""
 _RAISED = ("NotImplementedError", "NotImplemented")
-
-
-def is_marked(text: str) -> bool:
-    """Say whether a comment or docstring says that something is left to write."""
-    words = text.replace("_", " ")
-    return bool(_MARKS.search(words) or _LOUD.search(words))
 
 
 def comments_of(source: str) -> dict[int, str]:

@@ -7,10 +7,10 @@ outside) counts as written.
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from goldsmith.course.starter_diff import parse, written_by_students
-from goldsmith.course.stubs import Function, is_unwritten
+from goldsmith.course.stubs import Function, is_stub, is_unwritten
 from goldsmith.foundation.syntax import decode_source, syntax_tree
 
 
@@ -20,6 +20,18 @@ def left_as_given(starter: bytes, solution: bytes) -> list[str]:
     given, solved = functions_in(starter) or {}, functions_in(solution) or {}
     names = sorted(written_by_students(starter) & given.keys() & solved.keys())
     return [name for name in names if is_unwritten(solved[name], given[name])]
+
+
+def left_in_all(versions: Iterable[bytes], solution: bytes) -> set[str]:
+    """Return the functions that the solution leaves empty, or as they are for students to write in all versions of the
+    starter: a version with something else in that place speaks against it."""
+    left = {name for name, node in (functions_in(solution) or {}).items() if is_stub(node)}
+    against = set[str]()
+    for version in versions:
+        alone = set(left_as_given(version, solution))
+        left |= alone
+        against |= written_by_students(version) - alone
+    return left - against
 
 
 def unwritten_functions(starter: bytes, other: bytes, left: Collection[str] = ()) -> dict[str, bool]:

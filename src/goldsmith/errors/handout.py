@@ -30,8 +30,8 @@ class ReadsPrivateFiles(GoldsmithError):
 class NothingToHandOut(GoldsmithError):
     outcome = "refused"
     template = (
-        "no case of {assignment} can be handed out: {reasons:first}; add a case that records a tensor of a few hundred "
-        "floating-point numbers."
+        "no case of {assignment} can be handed out: {reasons:first}; add a case whose inputs are larger, for the kit "
+        "alone (`@gs.case(points=0)`), so that it records a few hundred floating-point numbers."
     )
     assignment: str
     reasons: Sequence[str]

@@ -11,6 +11,7 @@ from goldsmith.course.layout import Assignment
 from goldsmith.course.solutions import Placement
 from goldsmith.course.subject import Subject
 from goldsmith.errors.gold import CannotWrite
+from goldsmith.errors.notebooks import CellSyntax
 from goldsmith.errors.recipe import NoRecipe, NothingRuns, NothingToDraft, RecipeSyntax
 from goldsmith.foundation.atomic_files import write_durably
 from goldsmith.foundation.wording import count_of
@@ -71,6 +72,15 @@ def check_syntax(assignment: Subject) -> None:
         raise RecipeSyntax(place, error.lineno or 1, error.msg, error.text or "") from None
     except ValueError as error:
         raise RecipeSyntax(assignment.project.relative(recipe), 1, str(error), "") from None
+
+
+def check_notebooks(assignment: Subject, placed: Sequence[Placement]) -> None:
+    """Refuse a solution's notebook in which Python cannot parse a cell with a definition that is asked of it."""
+    for item in placed:
+        module = item.notebook()
+        for line, text in module.errors.items() if module else ():
+            cell, inside = module.place(line) if module else (0, 0)
+            raise CellSyntax(assignment.project.relative(item.source), cell, inside, text)
 
 
 def _propose(

@@ -23,7 +23,7 @@ from goldsmith.foundation.wording import count_of
 from goldsmith.generate.confirm import confirm
 from goldsmith.generate.contents import Contents, assemble, keep_cases, written_again
 from goldsmith.generate.document import document
-from goldsmith.generate.ensure_recipe import ensure_recipe
+from goldsmith.generate.ensure_recipe import check_notebooks, ensure_recipe
 from goldsmith.generate.error_mapping import error_of, gravity
 from goldsmith.generate.imported_sources import add_imported
 from goldsmith.generate.interface_check import check_interface, check_models, known_from
@@ -179,6 +179,7 @@ def _steps(run: GenerationState, progress: Progress, staging: Staging) -> None:
     )
     progress.step(2)
     placed = placements(assignment)
+    check_notebooks(assignment, placed)
     is_written = not assignment.recipe.is_file()
     try:
         note = ensure_recipe(assignment, placed, options, watcher)

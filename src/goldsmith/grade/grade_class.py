@@ -44,13 +44,15 @@ class Class:
     left: tuple[str, ...] = ()
     canvas: CanvasMerge | None = None
     left_out: tuple[LeftOut, ...] = ()
+    page: str = ""
 
 
 @dataclass(frozen=True)
 class GradingOptions:
     """Which submissions to grade, how, by which engine, and where to write; with `verbose`, feedback holds every
     detail, with `pages` there are pages to look at, and with `canvas` a gradebook that Canvas imports. What was
-    `left_out`, and which folders were read `as_one` submission, is told with the results."""
+    `left_out`, and which folders were read `as_one` submission, is told with the results. `page_apart` says that the
+    class's page is for the caller to write."""
 
     grader: Grader
     items: Sequence[SubmissionRef]
@@ -59,6 +61,7 @@ class GradingOptions:
     on_grade: Callable[[Grade, bool], None] = lambda grade, kept: None
     verbose: bool = False
     pages: Pages | None = None
+    page_apart: bool = False
     canvas: CanvasPlan | None = None
     left_out: Sequence[LeftOut] = ()
     as_one: Sequence[str] = ()
@@ -87,10 +90,10 @@ def grade_all(wanted: GradingOptions) -> Class:
         names = [stems[item] for item in wanted.items]
         page = wanted.pages.of_class(grades, names, overview) if wanted.pages else ""
         book, merged = wanted.canvas.merge(grades) if wanted.canvas else (b"", None)
-        files = write_class(folder, grades, grader.rubric, overview, page, book)
-    return Class(
-        grades, overview, kept, tuple(files), folder.earlier, tuple(folder.left), merged, tuple(wanted.left_out)
-    )
+        beside = "" if wanted.page_apart else page
+        files = write_class(folder, grades, grader.rubric, overview, beside, book)
+    left_out = tuple(wanted.left_out)
+    return Class(grades, overview, kept, tuple(files), folder.earlier, tuple(folder.left), merged, left_out, page)
 
 
 def _judged(wanted: GradingOptions) -> Generator[tuple[SubmissionRef, Judged]]:

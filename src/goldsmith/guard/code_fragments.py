@@ -95,10 +95,67 @@ def _piece(file: str, name: str, body: list[ast.stmt], first: int, names: Mappin
         body = body[1:]
     words: list[str] = []
     for node in body:
-        _read(node, names, words)
-    grams = frozenset(" ".join(words[at : at + _GRAM_WORDS]) for at in range(max(1, len(words) - _GRAM_WORDS + 1)))
+        if not _is_boilerplate(node, names):
+            _read(node, names, words)
+    last = len(words) - _GRAM_WORDS + 1
+    grams = frozenset(" ".join(words[at : at + _GRAM_WORDS]) for at in range(max(1, last) if words else 0))
     lines = (body[0].lineno + first - 1, (body[-1].end_lineno or body[-1].lineno) + first - 1)
     return Piece(file, name, *lines, grams, len(words), tuple(_statements(body, first, names)))
+
+
+def _is_boilerplate(node: ast.stmt, names: Mapping[str, str]) -> bool:
+    """Say whether a statement is what everybody writes alike: it reads the command line, seeds, keeps an argument or a
+    plain value, or has such statements alone in it."""
+    match node:
+        case ast.Expr(value=ast.Call(func=ast.Attribute(attr=name))) if name in _PARSER_CALLS:
+            return True
+        case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Call(func=ast.Name(id="super"))))):
+            return True
+        case (
+            ast.Expr(value=ast.Call() as call)
+            | ast.Assign(value=ast.Call() as call)
+            | ast.Return(value=ast.Call() as call)
+        ):
+            return _is_usual_call(call, names)
+        case ast.Assign(targets=[ast.Attribute(value=target)], value=value):
+            setting = (_dotted(target, names) or "").startswith(_SETTINGS)
+            return setting or (isinstance(target, ast.Name) and target.id == "self" and _is_plain(value))
+        case ast.If(test=ast.Compare(left=ast.Name(id="__name__"))):
+            return True
+    return False
+
+
+def _is_usual_call(call: ast.Call, names: Mapping[str, str]) -> bool:
+    if isinstance(call.func, ast.Attribute) and call.func.attr in _PARSER_CALLS:
+        return True
+    if (_dotted(call.func, names) or "").startswith(_USUAL_CALLS):
+        return True
+    inner = [item.value if isinstance(item, ast.keyword) else item for item in (*call.args, *call.keywords)]
+    return len(inner) == 1 and isinstance(inner[0], ast.Call) and _is_usual_call(inner[0], names)
+
+
+def _is_plain(value: ast.expr) -> bool:
+    """Say whether a value is a constant, or an argument or a field of one, as it is."""
+    while isinstance(value, ast.Attribute):
+        value = value.value
+    return isinstance(value, ast.Name | ast.Constant)
+
+
+_PARSER_CALLS = frozenset({"add_argument", "parse_args", "parse_known_args", "add_subparsers", "add_parser"})
+_USUAL_CALLS = (
+    "argparse.",
+    "logging.",
+    "warnings.",
+    "matplotlib.",
+    "os.makedirs",
+    "random.seed",
+    "numpy.random.seed",
+    "torch.manual_seed",
+    "torch.cuda.manual_seed",
+    "torch.device",
+    "torch.use_deterministic_algorithms",
+)
+_SETTINGS = ("torch.backends", "matplotlib.", "os.environ")
 
 
 def _statements(body: list[ast.stmt], first: int, names: Mapping[str, str]) -> Iterator[Statement]:

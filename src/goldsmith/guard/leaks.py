@@ -58,33 +58,56 @@ class Secret:
     own: frozenset[str]
 
 
+Starter = tuple[str, bytes]
+"""One of the starter's files, by name and content."""
+
+
+@dataclass(frozen=True)
+class Provided:
+    """The pieces, by name and grams, that a starter's file and its own solution, in the folder `solution`, have in
+    common."""
+
+    solution: str
+    pieces: frozenset[tuple[str, frozenset[str]]]
+
+    def covers(self, piece: Piece, secret: Secret) -> bool:
+        """Say whether a piece is given to students here, though another assignment's students write it."""
+        other = not PurePosixPath(secret.piece.file).is_relative_to(self.solution)
+        return other and (piece.name, piece.grams) in self.pieces
+
+
 @dataclass(frozen=True)
 class Guarded:
     """What must not be public: secret parts; private files, as kind and name, by the hash of their bytes; private
     folders.
 
-    `stems` are the names of modules that have a solution; `blind` says of which assignments nothing is known.
+    `handed_in` are folders of submissions, which are not looked at; `provided` is what starters give, by file. `stems`
+    are the names of modules that have a solution; `blind` says of which assignments nothing is known.
     """
 
     secrets: Sequence[Secret]
     copies: Mapping[str, tuple[str, str]]
     private: Sequence[str]
+    handed_in: Sequence[str]
+    provided: Mapping[str, Provided]
     stems: frozenset[str]
     blind: Sequence[str]
     threshold: float
     allowed: Mapping[str, str]
 
 
-def secrets_of(solution: str, content: bytes, starters: Sequence[bytes], written: Iterable[str]) -> list[Secret]:
+def secrets_of(
+    solution: str, content: bytes, starters: Sequence[Starter], written: Iterable[str], left: Collection[str] = ()
+) -> list[Secret]:
     """Return the secret parts of one solution file: everything that no starter shows.
 
     `starters` are the starter's file as it is and as it was committed: one of them may contain a leak. `written` are
-    names known from elsewhere to be for students to write.
+    names known from elsewhere to be for students to write, `left` those that the solution leaves to students, too.
     """
     stem = PurePosixPath(solution).stem.removesuffix("_solution")
-    unfinished = [written_by_students(starter) for starter in starters]
+    unfinished = [written_by_students(starter) for _, starter in starters]
     stubs = set(written).union(*unfinished)
-    theirs = [{piece.name: piece for piece in pieces_in("starter.py", starter)} for starter in starters]
+    theirs = [{piece.name: piece for piece in pieces_in(*starter)} for starter in starters]
     pieces = pieces_in(solution, content)
     mine = {piece.name: piece.grams for piece in pieces}
     provided = [piece for standing in theirs for name, piece in standing.items() if name not in stubs]
@@ -92,6 +115,8 @@ def secrets_of(solution: str, content: bytes, starters: Sequence[bytes], written
     shared = frozenset(gram for piece in provided for gram in piece.grams & mine.get(piece.name, frozenset()))
     found = []
     for piece in pieces:
+        if piece.name in left:
+            continue
         standing = [
             (all_[piece.name], names) for all_, names in zip(theirs, unfinished, strict=True) if piece.name in all_
         ]
@@ -179,18 +204,22 @@ def _in_code(file: str, content: bytes, guarded: Guarded) -> Iterator[Finding]:
     pieces = pieces_in(file, content)
     if not pieces:
         return
-    everything = frozenset(gram for piece in pieces for gram in piece.grams)
     found: dict[Piece, Finding] = {}
+    given = guarded.provided.get(file)
     for secret in guarded.secrets:
-        best = max(pieces, key=lambda piece: share_of(secret, piece.grams))
+        candidates = [piece for piece in pieces if given is None or not given.covers(piece, secret)]
+        if not candidates:
+            continue
+        best = max(candidates, key=lambda piece: share_of(secret, piece.grams))
         share = share_of(secret, best.grams)
         if len(secret.own) < MIN_GRAMS:
-            if not any(_is_same(secret, piece) for piece in pieces):
+            if not any(_is_same(secret, piece) for piece in candidates):
                 continue
-            best, share = next(piece for piece in pieces if _is_same(secret, piece)), 1.0
+            best, share = next(piece for piece in candidates if _is_same(secret, piece)), 1.0
         elif len(secret.own) < FEW_GRAMS and not _is_related(secret, best):
             continue
         elif share < guarded.threshold:
+            everything = frozenset(gram for piece in candidates for gram in piece.grams)
             share = share_of(secret, everything) if len(secret.own) >= MANY_GRAMS else 0.0
             if share < _SCATTERED_SHARE:
                 continue

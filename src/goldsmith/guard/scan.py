@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 import msgspec
 
 from goldsmith.course.git import git
-from goldsmith.course.ignored_names import LITTER
+from goldsmith.course.ignored_names import HANDED_IN, LITTER
 from goldsmith.course.layout import Assignment, Course
 from goldsmith.course.solutions import SUFFIX, module_of, starter_module
 from goldsmith.course.starter_diff import written_by_students
+from goldsmith.course.unwritten import left_in_all
 from goldsmith.errors.course import BlindGuard
 from goldsmith.errors.gold import GoldUnreadable
 from goldsmith.errors.notebooks import BadNotebook
 from goldsmith.foundation.wording import count_of
 from goldsmith.gold.manifest import read_manifest
+from goldsmith.guard.class_folders import as_class_folders
+from goldsmith.guard.code_fragments import pieces_in
 from goldsmith.guard.kits import kit_findings
-from goldsmith.guard.leaks import Finding, Guarded, Secret, leaks_in, private_folder, secrets_of
+from goldsmith.guard.leaks import Finding, Guarded, Provided, Secret, Starter, leaks_in, private_folder, secrets_of
 from goldsmith.guard.nested_files import MAX_FILE_BYTES
 from goldsmith.guard.public_file import PublicFile
 from goldsmith.injection.inject import before_injection
 from goldsmith.injection.journal import journals
+from goldsmith.notebooks.cells import NotANotebook, read_ipynb
 from goldsmith.notebooks.convert import SUFFIX as NOTEBOOK
 from goldsmith.notebooks.convert import convert
 from goldsmith.workspace.snapshot import file_hash
@@ -50,11 +54,35 @@ def guarded_by(course: Course, *, everything_public: bool) -> Guarded:
         secrets=secrets,
         copies=_private_copies(course, stems),
         private=course.private_folders if everything_public else [],
+        handed_in=() if everything_public else tuple(_handed_in(course)),
+        provided=dict(_provided_files(course, sources)),
         stems=stems,
         blind=blind,
         threshold=config.threshold,
         allowed=config.allow,
     )
+
+
+def _handed_in(course: Course) -> Iterator[str]:
+    """Yield the folders at the root that are named after submissions, unless assignments are there."""
+    for path in sorted(course.root.iterdir()):
+        holds_starters = any(item.starter.is_relative_to(path) for item in course.assignments())
+        if path.name in HANDED_IN and path.is_dir() and not holds_starters:
+            yield path.name
+
+
+def _provided_files(course: Course, sources: Mapping[str, bytes]) -> Iterator[tuple[str, Provided]]:
+    """Yield for the starters' files that have a solution the pieces that both have: what staff give to students there,
+    even if an earlier assignment asks for it."""
+    for assignment in course.assignments():
+        folder = course.relative(assignment.solution).as_posix()
+        for name in sources:
+            starter = assignment.starter / _target(assignment, name)
+            if PurePosixPath(name).is_relative_to(folder) and starter.is_file():
+                mine = {(piece.name, piece.grams) for piece in pieces_in(name, sources[name])}
+                place = course.relative(starter).as_posix()
+                theirs = {(piece.name, piece.grams) for piece in pieces_in(place, starter.read_bytes())}
+                yield place, Provided(folder, frozenset(mine & theirs))
 
 
 def _solutions_of(assignment: Assignment) -> str:
@@ -98,38 +126,85 @@ def _holds_code(course: Course, name: str) -> bool:
 def _private_copies(course: Course, stems: Collection[str]) -> dict[str, tuple[str, str]]:
     """Return private files, as kind and name, by the hash of their bytes.
 
-    Leave out very small files, and files that a starter has as well, unless there is a solution for them: such a copy
-    in the starter is a leak, not a shared file.
+    Leave out very small files, and files that a starter has as well, unless it is a solution's: such a copy in the
+    starter is a leak, not a shared file. So is gold.
     """
-    found = {}
+    found: dict[str, tuple[str, str]] = {}
+    solutions = [course.relative(folder) for folder in course.solution_folders]
+    gold = {course.relative(assignment.gold) for assignment in course.assignments()}
     for folder in course.private_folders:
         for name, path in _files_below(course, folder):
             if _MIN_FILE_BYTES < path.stat().st_size <= MAX_FILE_BYTES:
                 kind = "gold" if PurePosixPath(name).is_relative_to(course.config.fixtures) else "private"
-                found[file_hash(path)] = kind, name
+                found.setdefault(file_hash(path), (kind, name))
+                if any(Path(name).is_relative_to(solution) for solution in solutions):
+                    found[file_hash(path)] = kind, name
     for assignment in course.assignments():
         for path in (assignment.recipe, assignment.adapter) if assignment.config.handout.recipe else ():
             if path.is_file():
                 found.pop(file_hash(path), None)  # a kit has copies of them, and students may have it
         for path in assignment.files():
-            if path.is_file() and (path.stem not in stems or _is_provided(assignment, path)):
-                found.pop(file_hash(path), None)
+            _, name = found.get(file_hash(path), ("", "")) if path.is_file() else ("", "")
+            if not name or Path(name).parent in gold:
+                continue
+            is_solution = any(Path(name).is_relative_to(folder) for folder in solutions) and path.stem in stems
+            if not is_solution or _is_provided(assignment, path):
+                del found[file_hash(path)]
     return found
 
 
 def _is_provided(assignment: Assignment, path: Path) -> bool:
     """Say whether a file that is the same in starter and solution was given to students.
 
-    It was if the solution has it under the same name, and nothing in it has ever been for students to write.
+    It was if the solution has it under the same name, and nothing in it has ever been for students to write, but for
+    what the solution leaves alone.
     """
-    course, inside = assignment.course, path.relative_to(assignment.starter)
-    if not (assignment.solution / inside).is_file() or any(_written_in(assignment, inside)):
+    inside = path.relative_to(assignment.starter)
+    solution = assignment.solution / inside
+    if not solution.is_file():
         return False
-    place = course.relative(path).as_posix()
-    commits = (git(course, "log", f"-{_MAX_VERSIONS}", "--format=%h", "--", place) or "").split()
-    versions = [git(course, "show", f"{commit}:./{place}") or "" for commit in commits]
-    sources = [path.read_bytes(), *(text.encode("utf-8", "surrogateescape") for text in versions)]
-    return path.suffix != ".py" or not any(written_by_students(source) for source in sources)
+    if path.suffix not in (".py", NOTEBOOK):
+        return True
+    versions = [_as_module(path.name, path.read_bytes())[1], *_versions(assignment, inside)]
+    left = left_in_all(versions, _as_module(path.name, solution.read_bytes())[1])
+    if not left.issuperset(_written_in(assignment, inside)):
+        return False
+    unwritten = any(written_by_students(source) - left for source in versions)
+    return not unwritten and not (path.suffix == NOTEBOOK and _differed(assignment, inside))
+
+
+def _differed(assignment: Assignment, inside: Path) -> bool:
+    """Say whether a notebook of the starter once had other code than the solution's had then: cells may be left to
+    students that define nothing."""
+    course = assignment.course
+    place, answer = (
+        course.relative(folder / inside).as_posix() for folder in (assignment.starter, assignment.solution)
+    )
+    for commit in _commits(course, place):
+        mine, theirs = (git(course, "show", f"{commit}:./{name}") for name in (place, answer))
+        if mine is not None and theirs is not None and _code_cells(mine) != _code_cells(theirs):
+            return True
+    return False
+
+
+def _code_cells(text: str) -> list[str]:
+    try:
+        return [cell.source for cell in read_ipynb(text.encode("utf-8", "surrogateescape"))]
+    except NotANotebook:
+        return []
+
+
+def _versions(assignment: Assignment, inside: Path) -> list[bytes]:
+    """Return what a starter's file has been in the last commits that changed it."""
+    course = assignment.course
+    place = course.relative(assignment.starter / inside).as_posix()
+    versions = [git(course, "show", f"{commit}:./{place}") for commit in _commits(course, place)]
+    found = [text.encode("utf-8", "surrogateescape") for text in versions if text is not None]
+    return [_as_module(inside.name, content)[1] for content in found]
+
+
+def _commits(course: Course, place: str) -> list[str]:
+    return (git(course, "log", f"-{_MAX_VERSIONS}", "--format=%h", "--", place) or "").split()
 
 
 _CODE = (".py", ".ipynb", ".md")
@@ -159,9 +234,11 @@ def sweep(course: Course, files: Iterable[PublicFile], guarded: Guarded, *, noth
     found: list[Finding] = []
     unseen: dict[tuple[str, str], Unseen] = {}
     folders: dict[tuple[str, bool], list[str]] = {}
-    count = 0
+    names: list[str] = []
     for file in files:
-        count += 1
+        names.append(file.path)
+        if PurePosixPath(file.path).parts[0] in guarded.handed_in:
+            continue
         if file.unseen:
             unseen.setdefault((file.path, file.unseen), Unseen(file=file.path, why=file.unseen))
             continue
@@ -173,10 +250,12 @@ def sweep(course: Course, files: Iterable[PublicFile], guarded: Guarded, *, noth
                 found.append(msgspec.structs.replace(finding, commit=_commit(course, file.past)))
             else:
                 found.append(finding)
-    if not count and not nothing_is_fine:
+    if not names and not nothing_is_fine:
         raise BlindGuard(["there is not a single file to scan"])
-    for (folder, past), names in folders.items():
-        many = count_of(len(names), "file")
+    if not guarded.private:  # the staff's own repository, where submissions may lie
+        found = as_class_folders(found, names, course)
+    for (folder, past), inside in folders.items():
+        many = count_of(len(inside), "file")
         when = "was there once, and its history still has it" if past else "is there"
         found.append(Finding(kind="private", file=folder, why=f"{folder}/ is not for students, but {when} ({many})"))
     return Sweep(found, list(unseen.values()))
@@ -195,15 +274,22 @@ def injected_findings(course: Course) -> list[Finding]:
 
 
 def _secrets(course: Course, name: str, content: bytes) -> Iterator[Secret]:
-    """Yield the secret parts of one solution file, for all assignments it may belong to."""
-    starters: list[bytes] = []
+    """Yield the secret parts of one solution file, for all assignments it may belong to, without those that it leaves
+    to students, too."""
+    starters: list[Starter] = []
     written: list[str] = []
+    places: list[tuple[Assignment, Path]] = []
     for assignment in course.assignments():
         if belongs(name, assignment):
             target = _target(assignment, name)
             starters += _starters(assignment, target)
             written += _written_in(assignment, target)
-    yield from secrets_of(*_as_module(name, content), starters, written)
+            places.append((assignment, target))
+    solution, module = _as_module(name, content)
+    left = left_in_all([source for _, source in starters], module)
+    if left:  # what a leaked starter and the solution have in common once was a stub
+        left &= left_in_all([source for place in places for source in _versions(*place)], module)
+    yield from secrets_of(solution, module, starters, written, left)
 
 
 def _as_module(name: str, content: bytes) -> tuple[str, bytes]:
@@ -229,19 +315,20 @@ def _written_in(assignment: Assignment, target: Path) -> list[str]:
     return [part.removeprefix(stem) for part in _written(assignment) if part.startswith(stem)]
 
 
-def _starters(assignment: Assignment, target: Path) -> Iterator[bytes]:
-    """Yield the starter's file from before an injection; else as committed and as it is, of which one may be a leak."""
+def _starters(assignment: Assignment, target: Path) -> Iterator[Starter]:
+    """Yield the starter's file from before an injection; else as committed and as it is, of which one may be a
+    leak."""
     course = assignment.course
     path = course.relative(assignment.starter / target)
     kept = before_injection(course, assignment.name, path.as_posix())
     if kept is not None:
-        yield _as_module(path.name, kept)[1]
+        yield _as_module(path.name, kept)
         return
     committed = git(course, "show", f"HEAD:./{path.as_posix()}")
     if committed is not None:
-        yield _as_module(path.name, committed.encode("utf-8", "surrogateescape"))[1]
+        yield _as_module(path.name, committed.encode("utf-8", "surrogateescape"))
     with contextlib.suppress(OSError):
-        yield _as_module(path.name, (course.root / path).read_bytes())[1]
+        yield _as_module(path.name, (course.root / path).read_bytes())
 
 
 def _written(assignment: Assignment) -> tuple[str, ...]:

@@ -1,14 +1,15 @@
 """Check your work against the sketches of this kit: `python3 check.py [FOLDER] [--case NAME]`.
 
 Where goldsmith is installed, it does the work. Else this file does, with NumPy and what your code needs; it then
-expects the weights of your model to have the names that the assignment gives them. README.md says more.
+expects the weights of your model to have the names that the assignment gives them.
 """
 
 from __future__ import annotations
 
 import argparse
+import ast
+import contextlib
 import importlib.util
-import json
 import math
 import random
 import sys
@@ -19,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from goldsmith.sketches.sketch import Sketch, root_mean_square, widened
+from goldsmith.sketches.sketch import Sketch, arrays_in, copied, leaves_in, read_kit, root_mean_square, widened
 
 KIT = Path(__file__).resolve().parent
 RIGHT, WRONG, USAGE, COULD_NOT_RUN = 0, 1, 2, 3
@@ -32,7 +33,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--case", action="append", default=[], metavar="NAME", help="only this case")
     parser.add_argument("--plain", action="store_true", help="do not use goldsmith, even if it is installed")
     chosen = parser.parse_args(arguments)
-    kit = read_kit()
+    kit = read_kit(KIT)
     unknown = [name for name in chosen.case if name not in kit["cases"]]
     if unknown:
         print(f"There is no case {unknown[0]}; there are {', '.join(kit['cases'])}.", file=sys.stderr)
@@ -42,34 +43,59 @@ def main(arguments: list[str]) -> int:
         print(f"{folder} is not a folder.", file=sys.stderr)
         return USAGE
     if not chosen.plain and importlib.util.find_spec("goldsmith") is not None:
-        return with_goldsmith(folder, chosen.case)
+        return with_goldsmith(kit, folder, chosen.case)
     wanted = chosen.case or list(kit["cases"])
-    return Run(kit, folder.resolve()).all(wanted)
+    return closed(Run(kit, folder.resolve()).all(wanted), kit, folder, wanted)
 
 
-def read_kit() -> dict[str, Any]:
-    """Read kit.npz: the index, with arrays and sketches in their places."""
-    with np.load(KIT / "kit.npz", allow_pickle=False) as archive:
-        kit: dict[str, Any] = json.loads(archive["index"].tobytes().decode())
-        sums = archive["sums"].astype(np.float64)
-        start, sketches = 0, []
-        for item in kit["sketches"]:
-            own = sums[start : start + item["count"]] * item["step"]
-            sketches.append(Sketch(tuple(item["shape"]), item["dtype"], item["rms"], own, item["step"]))
-            start += item["count"]
-        kit["sketches"] = sketches
-        flat = {name: archive[name] for name in {item["stored"] for item in kit["arrays"]}}
-        flat = {name: np.ascontiguousarray(item.T).view(name).reshape(-1) for name, item in flat.items()}
-        places, arrays = dict.fromkeys(flat, 0), []
-        for item in kit["arrays"]:
-            name, size = item["stored"], math.prod(item["shape"])
-            arrays.append(flat[name][places[name] : places[name] + size].reshape(item["shape"]))
-            places[name] += size
-        kit["arrays"] = arrays
-    return kit
+def closed(outcome: int, kit: dict[str, Any], folder: Path, ran: list[str]) -> int:
+    """Say what was not looked at, and whether all else is right."""
+    missing = unwritten(folder, kit["written"])
+    if outcome == RIGHT and missing:
+        print(f"Not written yet: {', '.join(missing)}. Nothing else that was looked at is wrong.")
+        outcome = COULD_NOT_RUN
+    elif outcome == RIGHT:
+        print("Nothing that was looked at is wrong. It is not your grade.")
+    cases = {name: kit["cases"][name] for name in ran}
+    seen = {name for item in cases.values() for name in item["entry"]["runs"]}
+    parts = [name.partition(".")[2] for name in kit["written"]] if seen else []
+    left = {
+        "cases": [*(name for name in kit["cases"] if name not in ran), *kit["not_in_kit"]],
+        "parts that no case here runs": [name for name in parts if name not in seen and name not in missing],
+        "records": [f"{_shown(path)} of {name}" for name, item in cases.items() for path in item["left_out"]],
+    }
+    for what, rows in left.items():
+        if rows:
+            print(f"Not looked at, {what}: {', '.join(rows[:8])}{', …' if len(rows) > 8 else ''}.")
+    return outcome
 
 
-def with_goldsmith(folder: Path, cases: list[str]) -> int:
+def unwritten(folder: Path, parts: list[str]) -> list[str]:
+    """List the parts that do nothing yet."""
+    stubs = set()
+    for stem in {part.partition(".")[0] for part in parts}:
+        for file in (folder / f"{stem}.py", folder / "src" / f"{stem}.py"):
+            with contextlib.suppress(OSError, SyntaxError, ValueError):
+                stubs |= {f"{stem}.{name}" for name in _stubs(ast.parse(file.read_bytes()).body)}
+    return [part.partition(".")[2] for part in parts if part in stubs]
+
+
+def _stubs(body: list[ast.stmt]) -> Any:
+    for node in body:
+        if isinstance(node, ast.ClassDef):
+            yield from (f"{node.name}.{name}" for name in _stubs(node.body))
+        elif isinstance(node, ast.FunctionDef) and all(map(_does_nothing, node.body)):
+            yield node.name
+
+
+def _does_nothing(node: ast.stmt) -> bool:
+    if isinstance(node, ast.Expr):
+        return isinstance(node.value, ast.Constant)
+    text = ast.unparse(node)
+    return text in ("pass", "return", "return None") or text.startswith("raise NotImplementedError")
+
+
+def with_goldsmith(kit: dict[str, Any], folder: Path, cases: list[str]) -> int:
     from goldsmith.errors.base import GoldsmithError
     from goldsmith.handout.judge_kit import judge_by_kit
     from goldsmith.handout.kit_report import kit_report
@@ -80,10 +106,10 @@ def with_goldsmith(folder: Path, cases: list[str]) -> int:
         print(f"check.py: {error}", file=sys.stderr)
         return error.exit_code
     print("\n".join(kit_report(verdict)))
-    return verdict.exit_code
+    return closed(verdict.exit_code, kit, folder, cases or list(kit["cases"]))
 
 
-# --- without goldsmith ----------------------------------------------------------------------------------------------
+# --- without goldsmith ---
 
 
 class Stop(Exception):
@@ -164,20 +190,20 @@ class Case:
 
         def enter(name: str) -> Any:
             def hook(module: Any, args: Any, kwargs: Any) -> None:
-                open_calls.append({"model": label, "module": name, "inputs": _arrays([args, kwargs])})
+                open_calls.append({"model": label, "module": name, "inputs": arrays_in([args, kwargs])})
                 self.calls.append(open_calls[-1])
 
             return hook
 
         def leave(module: Any, args: Any, output: Any) -> None:
-            open_calls.pop()["outputs"] = _arrays(output)
+            open_calls.pop()["outputs"] = arrays_in(output)
 
         for name, module in model.named_modules():
             module.register_forward_pre_hook(enter(name), with_kwargs=True)
             module.register_forward_hook(leave)
 
     def record(self, name: str, value: Any, **_: Any) -> None:
-        self.recorded[name] = _copied(value)
+        self.recorded[name] = copied(value)
 
     def record_gradients(self, model: Any, name: str = "gradients", **_: Any) -> None:
         self.record(name, {key: item.grad for key, item in model.named_parameters()})
@@ -186,7 +212,7 @@ class Case:
         self.record(name, dict(model.state_dict()))
 
     def checkpoint(self, model: Any, **_: Any) -> None:
-        self.recorded[""] = _copied(dict(model.state_dict()))
+        self.recorded[""] = copied(dict(model.state_dict()))
 
     def first(self, value: Any) -> Any:
         if isinstance(value, dict):
@@ -201,8 +227,8 @@ class Case:
     def leaves(self) -> dict[str, Any]:
         """Return what was recorded by path, as the kit names it."""
         outputs = {name: item for name, item in self.recorded.items() if name}
-        found = dict(_leaves("output", next(iter(outputs.values())) if len(outputs) == 1 else outputs))
-        return found | dict(_leaves("model_state_dict", self.recorded[""])) if "" in self.recorded else found
+        found = dict(leaves_in("output", next(iter(outputs.values())) if len(outputs) == 1 else outputs))
+        return found | dict(leaves_in("model_state_dict", self.recorded[""])) if "" in self.recorded else found
 
 
 class Run:
@@ -236,7 +262,6 @@ class Run:
         if found[COULD_NOT_RUN]:
             print(f"{found[COULD_NOT_RUN]} of {len(wanted)} cases could not run; nothing that ran is wrong.")
             return COULD_NOT_RUN
-        print("Nothing is wrong, as far as this kit can tell. It is not your grade.")
         return RIGHT
 
     def _import_recipe(self) -> None:
@@ -368,31 +393,6 @@ def _how_far(off: float) -> str:
 def _shown(path: str) -> str:
     name, _, item = path.rpartition(".")
     return f"item {item} of {_shown(name)}" if item.isdecimal() else path.partition(".")[2] or "the output"
-
-
-def _leaves(path: str, value: Any) -> Any:
-    if isinstance(value, dict | list | tuple):
-        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from _leaves(f"{path}.{key}", item)
-    else:
-        yield path, value
-
-
-def _arrays(value: Any) -> list[Any]:
-    """List every tensor in `value`, in order, as NumPy has it now."""
-    if isinstance(value, dict | list | tuple):
-        return [array for item in (value.values() if isinstance(value, dict) else value) for array in _arrays(item)]
-    return [_copied(value)] if hasattr(value, "shape") else []
-
-
-def _copied(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _copied(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_copied(item) for item in value]
-    if hasattr(value, "detach"):
-        return (value.detach().cpu().double() if value.is_floating_point() else value.detach().cpu()).numpy().copy()
-    return np.array(value) if isinstance(value, np.ndarray) else value
 
 
 if __name__ == "__main__":

@@ -20,8 +20,8 @@ weights of the course, compares what comes out with sketches of what the referen
 first part that is wrong. It needs NumPy and what your code needs; with goldsmith installed it also understands weights
 under other names, and says more.
 
-It ends with 0 if nothing is wrong, 1 if something is, 2 if it was called in the wrong way, 3 if your code could not
-run.
+It ends with what was not looked at. It exits with 0 if nothing that was is wrong, 1 if something is, 2 if it was called
+in the wrong way, 3 if your code could not run or is not written yet.
 
 ## What a sketch is
 

@@ -15,7 +15,7 @@ _WORDS = {AGREES: "right", DIFFERS: "wrong", COULD_NOT_RUN: "could not run"}
 
 
 def kit_report(verdict: Verdict) -> list[str]:
-    """Return the lines: every case, then what to look at first, then how it stands."""
+    """Return the lines: every case, then what to look at first, then how it stands, unless nothing is wrong."""
     width = max(len(case.name) for case in verdict.cases)
     lines = [f"{verdict.assignment}: {count_of(len(verdict.cases), 'case')}.", ""]
     lines += [f"  {case.name.ljust(width)}  {_said(case)}".rstrip() for case in verdict.cases]
@@ -23,7 +23,7 @@ def kit_report(verdict: Verdict) -> list[str]:
     first = telling_case(verdict)
     if first is not None:
         lines += _first(verdict, first)
-    return [*lines, _last(verdict)]
+    return [*lines, *_last(verdict)]
 
 
 def _said(case: CaseVerdict) -> str:
@@ -41,15 +41,12 @@ def _first(verdict: Verdict, case: CaseVerdict) -> Iterator[str]:
         yield f"Look first at {case.name}: {leaf_name(case, case.first_wrong)}"
 
 
-def _last(verdict: Verdict) -> str:
+def _last(verdict: Verdict) -> Iterator[str]:
     wrong = sum(case.outcome == DIFFERS for case in verdict.cases)
     failed = sum(case.outcome not in (AGREES, DIFFERS) for case in verdict.cases)
     if wrong:
         rest = f", {failed} could not run" if failed else ""
-        return f"{wrong} of {count_of(len(verdict.cases), 'case')} {'is' if wrong == 1 else 'are'} wrong{rest}."
-    if failed:
-        return f"{failed} of {count_of(len(verdict.cases), 'case')} could not run; nothing that ran is wrong."
-    unused = [f"{part.name} is {part_sentence(part, verdict)}." for part in verdict.parts if part.unused]
-    if unused:
-        return " ".join(unused)
-    return "Nothing is wrong, as far as this kit can tell. It is not your grade."
+        yield f"{wrong} of {count_of(len(verdict.cases), 'case')} {'is' if wrong == 1 else 'are'} wrong{rest}."
+    elif failed:
+        yield f"{failed} of {count_of(len(verdict.cases), 'case')} could not run; nothing that ran is wrong."
+    yield from (f"{part.name} is {part_sentence(part, verdict)}." for part in verdict.parts if part.unused)

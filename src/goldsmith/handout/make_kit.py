@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path, PurePosixPath
 
@@ -16,7 +17,7 @@ from goldsmith.check.submissions import Submission
 from goldsmith.course.layout import Assignment
 from goldsmith.errors.handout import EditedKit, NotAKit, NothingToHandOut, PrivateRecipe, ReadsPrivateFiles
 from goldsmith.generate.freshness import require_fresh
-from goldsmith.gold.arrays import array_hash, as_numpy
+from goldsmith.gold.arrays import array_hash, as_numpy, is_array, judged_part
 from goldsmith.gold.kit_files import (
     ADAPTER,
     CHECK,
@@ -37,15 +38,32 @@ from goldsmith.gold.manifest import Manifest
 from goldsmith.gold.publish import Staging
 from goldsmith.handout.case_sketches import Answers, CaseKit, Sketcher, answers_in, make_case, problem_with, refer_to
 from goldsmith.handout.kit_readme import kit_readme
+from goldsmith.sketches.privacy import FEWEST_NUMBERS
 from goldsmith.sketches.sketch import Sketch
 
 OWN_IMPORT, KIT_IMPORT = "from goldsmith.sketches.sketch import", "from sketches import"
 """The one line in which a kit's check.py differs from `kit_check.py`."""
 _TEXTS = (".py", ".ipynb", ".md")
-_LIST_BYTES = 1000
+_LIST_BYTES = 720
 """What `kit.json` takes at most."""
 _BYTES_PER_SUM = 4
 """What a sum of a sketch takes once it is compressed; measured."""
+
+
+@dataclass(frozen=True)
+class KitPlan:
+    """What a kit will hold of an assignment's cases, why it will not hold others, and how many numbers the largest
+    record has of those that are too small."""
+
+    assignment: str
+    cases: tuple[str, ...]
+    left_out: Mapping[str, str]
+    too_small: Mapping[str, int]
+
+    @property
+    def is_poor(self) -> bool:
+        """Say whether most cases are left out."""
+        return len(self.left_out) > len(self.cases)
 
 
 class HandedOut(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,13 +89,15 @@ class HandedOut(msgspec.Struct, frozen=True, kw_only=True):
     """Records of its cases of which it has no sketch, as `case: path`, with the reason."""
 
 
-def hand_out(assignment: Assignment, folder: Path) -> HandedOut:
-    """Write the kit of an assignment, whose gold must be fresh, into `folder`."""
+def hand_out(assignment: Assignment, folder: Path, before: Callable[[KitPlan], None] = lambda plan: None) -> HandedOut:
+    """Write the kit of an assignment, whose gold must be fresh, into `folder`. `before` is told what it will hold, and
+    may raise to keep it from being written."""
     require_fresh(assignment)
     gold = open_gold(assignment, Submission(""), allow_stale=False)
     _require_public(assignment, gold.manifest)
     own = _own_files(folder)
     kept, left_out, contents = _fitting(assignment, gold)
+    before(KitPlan(assignment.name, tuple(case.name for case in kept), left_out, _too_small(gold, left_out)))
     files_of_it = {name: digest_of(content) for name, content in sorted(contents.items())}
     listed = KitList(assignment=assignment.name, goldsmith=__version__, gold=gold.manifest.digest, files=files_of_it)
     contents[LIST] = encode_list(listed)
@@ -93,6 +113,16 @@ def hand_out(assignment: Assignment, folder: Path) -> HandedOut:
         left_out=left_out,
         not_sketched=_not_sketched(kept),
     )
+
+
+def _too_small(gold: Gold, left_out: Collection[str]) -> dict[str, int]:
+    """Return the numbers in the largest record of each case that is left out for having too few."""
+    found = {}
+    for name in left_out:
+        sizes = [as_numpy(value).size for value in judged_part(gold[name].data).values() if is_array(value)]
+        if 0 < max(sizes, default=0) < FEWEST_NUMBERS:
+            found[name] = max(sizes)
+    return found
 
 
 def _not_sketched(kept: Sequence[CaseKit]) -> dict[str, str]:
@@ -129,7 +159,7 @@ def _fitting(assignment: Assignment, gold: Gold) -> tuple[list[CaseKit], dict[st
     def made_of(names: Collection[str]) -> dict[str, bytes]:
         cases = [case for name, case in possible.items() if name in names]
         without = left_out | {name: no_room for name in possible if name not in names}
-        data = _data(assignment, gold.manifest, cases, public)
+        data = _data(assignment, gold.manifest, cases, public, without)
         return {**around, DATA: data, README: kit_readme(assignment, cases, without)}
 
     kept, dropped = dict(possible), list[str]()
@@ -206,7 +236,13 @@ def _texts(assignment: Assignment) -> dict[str, bytes]:
     return found if adapter is None else {**found, ADAPTER: adapter.read_bytes()}
 
 
-def _data(assignment: Assignment, manifest: Manifest, cases: Sequence[CaseKit], public: frozenset[str]) -> bytes:
+def _data(
+    assignment: Assignment,
+    manifest: Manifest,
+    cases: Sequence[CaseKit],
+    public: frozenset[str],
+    without: Collection[str],
+) -> bytes:
     """Return `kit.npz`: every array and every sketch once, and which case uses which."""
     words = public | {path.stem for path in assignment.files()}
     arrays: dict[str, object] = {}
@@ -236,6 +272,7 @@ def _data(assignment: Assignment, manifest: Manifest, cases: Sequence[CaseKit], 
         "torch": manifest.provenance.environment.torch is not None,
         "written": [name for name in manifest.provenance.written if words.issuperset(name.split("."))],
         "overwriting": assignment.config.overwriting,
+        "not_in_kit": list(without),
         "cases": {
             case.name: {
                 "given": refer_to_arrays(case.given, array_number),

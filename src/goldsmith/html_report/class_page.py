@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import TypeVar
 
 from markupsafe import Markup, escape
@@ -65,8 +66,11 @@ class Row:
     cells: tuple[Cell, ...]
 
 
+@dataclass(frozen=True)
 class ClassPages:
-    """Renders the pages of a class."""
+    """Renders the pages of a class, whose own page finds the others in `folder`, next to it where that is empty."""
+
+    folder: str = ""
 
     def of_submission(self, grade: Grade, verdict: Verdict) -> str:
         """Return the page for a submission's author. Both have their errors in steps of tolerance."""
@@ -85,7 +89,7 @@ class ClassPages:
 
     def of_class(self, grades: Sequence[Grade], stems: Sequence[str], overview: Overview) -> str:
         """Return the page of the class."""
-        pages = {grade.name: _page(stem) for grade, stem in zip(grades, stems, strict=True)}
+        pages = {grade.name: self._page(stem) for grade, stem in zip(grades, stems, strict=True)}
         mistakes = [
             Mistake(item.description, item.outcome, tuple((name, pages[name]) for name in item.names))
             for item in overview.clusters
@@ -99,11 +103,14 @@ class ClassPages:
             mistakes=mistakes[:_MOST_MISTAKES],
             rarer=mistakes[_MOST_MISTAKES:],
             kind="part" if overview.parts else "case",
-            rows=[_row(grade, stem, columns) for grade, stem in zip(grades, stems, strict=True)],
+            rows=[_row(grade, self._page(stem), columns) for grade, stem in zip(grades, stems, strict=True)],
             points=number(overview.points),
             bins=_bins(grades),
             number=number,
         )
+
+    def _page(self, stem: str) -> str:
+        return PurePath(self.folder, FEEDBACK, f"{stem}.html").as_posix()
 
 
 def _marked_up(pieces: Sequence[Piece]) -> Markup:
@@ -117,12 +124,12 @@ def _marked_up(pieces: Sequence[Piece]) -> Markup:
     return found
 
 
-def _row(grade: Grade, stem: str, columns: Sequence[str]) -> Row:
+def _row(grade: Grade, page: str, columns: Sequence[str]) -> Row:
     results = _with_places(grade.parts, "part") if grade.parts else _with_places(grade.cases, "case")
     known = {item.name: cell for item, cell in results}
     return Row(
         name=grade.name,
-        page=_page(stem),
+        page=page,
         score=number(grade.score),
         share=grade.score / grade.points if grade.points else 0.0,
         outcome=grade.outcome,
@@ -139,10 +146,6 @@ def _first_wrong(grade: Grade) -> str:
     if not grade.missing:
         return name
     return missing_files(grade.missing) + (f"; {name}" if grade.first_elsewhere else "")
-
-
-def _page(stem: str) -> str:
-    return f"{FEEDBACK}/{stem}.html"
 
 
 def _with_places(results: Sequence[Result], kind: str) -> list[tuple[Result, Cell]]:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from goldsmith.html_report.page import render
-from goldsmith.mutants.results import OUTCOMES, SURVIVED, UNREACHED, Rigor
+from goldsmith.mutants.results import NOT_TOLD_APART, OUTCOMES, SURVIVED, UNREACHED, Rigor
 from goldsmith.render.rigor import score_line, unreached_parts
 
 _COLOURS = {"killed": "agrees", "crashed": "agrees", "survived": "differs", "equivalent": "not-judged"}
@@ -26,7 +26,7 @@ def _section(rigor: Rigor) -> dict[str, object]:
         "rigor": rigor,
         "headline": score_line(rigor),
         "counts": [(outcome.replace("-", " "), count) for outcome in OUTCOMES if (count := len(rigor.of(outcome)))],
-        "survivors": [item for item in rigor.of(SURVIVED) if item.reason != UNREACHED],
+        "survivors": [item for item in (*rigor.of(SURVIVED), *rigor.of(NOT_TOLD_APART)) if item.reason != UNREACHED],
         "unreached": unreached_parts(rigor.findings),
         "cases": cases,
         "matrix": [(part, [seen[part, case] for case in cases], _survivors_of(rigor, part)) for part in parts],
@@ -34,4 +34,4 @@ def _section(rigor: Rigor) -> dict[str, object]:
 
 
 def _survivors_of(rigor: Rigor, part: str) -> int:
-    return sum(item.part == part and item.outcome == "survived" and not item.explained for item in rigor.findings)
+    return sum(item.part == part and item.counts and not item.caught for item in rigor.findings)

@@ -26,7 +26,7 @@ from goldsmith.mutants.mutants import Mutant
 from goldsmith.mutants.results import COULD_NOT_RUN, Baselines, Finding
 from goldsmith.workspace.snapshot import file_hash
 
-METHOD = 3
+METHOD = 5
 """Version of the method; increased whenever a mutant may be judged differently than before."""
 _MAX_AGE_S = 30 * 24 * 3600.0
 _FOLDER = "rigor"

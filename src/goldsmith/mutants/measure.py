@@ -27,6 +27,7 @@ from goldsmith.mutants.load_operators import operators_of
 from goldsmith.mutants.mutant_run import MutantRunner
 from goldsmith.mutants.mutants import Mutant, left_alone, make_mutants
 from goldsmith.mutants.results import COULD_NOT_RUN, NOT_TOLD_APART, SURVIVED, Finding, Rigor, finding
+from goldsmith.mutants.right_answers import OPERATOR, right_answers
 from goldsmith.mutants.solution_baseline import run_baseline
 from goldsmith.mutants.workspace_pool import WorkspacePool
 from goldsmith.process.fork_client import fork_server
@@ -38,7 +39,8 @@ class RigorOptions:
     """The options of a measurement.
 
     `names` are mutants, parts or operators, all where there are none; at most `most` mutants are run, spread evenly,
-    `jobs` at once. Without `keep`, no cached finding is used.
+    `jobs` at once. Without `keep`, no cached finding is used. Up to `variants` right variants of the solution are
+    tried, unless mutants were selected by name.
     """
 
     options: Options
@@ -48,6 +50,7 @@ class RigorOptions:
     jobs: int = 1
     keep: bool = True
     baselines: bool = False
+    variants: int = 12
     allow_stale: bool = False
     on_start: Callable[[int, int], None] = lambda count, kept: None
     on_finding: Callable[[Finding], None] = lambda found: None
@@ -84,11 +87,14 @@ def measure(assignment: Assignment, wanted: RigorOptions) -> Rigor:
     gold = open_gold(assignment, Submission("the solution"), allow_stale=wanted.allow_stale)
     chosen = _spread(_select(mutants, wanted.names), wanted.most)
     placed = placements(assignment)
+    count = wanted.variants if wanted.most is None else min(wanted.variants, wanted.most)
+    variants = [] if wanted.names else right_answers(assignment, placed, count)
     cache = finding_cache(assignment, gold)
-    found = {item.name: cache.get(item) for item in chosen} if wanted.keep else {}
+    found = {item.name: cache.get(item) for item in (*chosen, *variants)} if wanted.keep else {}
     findings = {name: item for name, item in found.items() if item is not None}
     pending = [item for item in chosen if not _is_known(findings.get(item.name), wanted.baselines)]
-    kept = len(chosen) - len(pending)
+    pending += [item for item in variants if item.name not in findings]
+    kept = len(chosen) + len(variants) - len(pending)
     wanted.on_start(len(pending), kept)
     if pending:
         with contextlib.closing(_try_all(assignment, gold, wanted, pending, findings)) as tried:
@@ -100,6 +106,7 @@ def measure(assignment: Assignment, wanted: RigorOptions) -> Rigor:
     return Rigor(
         assignment=assignment.name,
         findings=tuple(_explain(findings[item.name], assignment.config.survivors) for item in chosen),
+        variants=tuple(findings[item.name] for item in variants),
         made=len(mutants),
         kept=kept,
         customary=customary_case(list(gold)),
@@ -202,6 +209,8 @@ def _side_by_side(
 def _try(runner: MutantRunner, mutant: Mutant, known: Finding | None) -> Finding:
     """Run one mutant; turn an error of ours into a finding without a verdict, so that the others go on."""
     try:
+        if mutant.operator == OPERATOR:
+            return runner.accepted(mutant)
         if known is not None:
             return msgspec.structs.replace(known, beside=runner.baselines(mutant))
         return runner.of(mutant)

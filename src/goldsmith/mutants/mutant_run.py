@@ -24,6 +24,7 @@ from goldsmith.mutants.baselines import InternalTests, customary_case, plainly_d
 from goldsmith.mutants.equivalence import ADVICE, PLAIN, SAME, WHY, deviation, deviation_under, only_wide
 from goldsmith.mutants.mutants import Mutant
 from goldsmith.mutants.normal_form import are_same_program
+from goldsmith.mutants.results import COULD_NOT_RUN as UNTRIED
 from goldsmith.mutants.results import (
     CRASHED,
     EQUIVALENT,
@@ -40,8 +41,15 @@ from goldsmith.mutants.workspace_pool import PooledWorkspace, WorkspacePool
 from goldsmith.process.launcher import Watcher
 from goldsmith.process.messages import PERTURBATIONS, Perturbation, RunName
 
+_FORMULAS = frozenset(
+    {"activations", "arithmetic", "arrays", "attention", "losses", "masks", "norms", "positions", "vision"}
+)
+"""Families whose mutants compute a value in another way: if it is the same for numbers drawn at random, so is the
+formula. A step, a mode, a line or a state that is missing may show nothing where nobody looks."""
+_NO_FORMULAS = frozenset({"dropout", "detached", "overflows", "frozen"})
+"""Words in the names of operators in these families that are about a mode, gradients or a range of numbers."""
+_DRAWN: frozenset[Perturbation] = frozenset({"draws", "moved"})
 _RUNS: tuple[RunName, ...] = ("plain", "float64")
-_MORE = "record something on which it has more effect"
 _OVERWRITING = 'set overwriting = "differs" for this assignment, where that counts as wrong'
 
 
@@ -82,6 +90,20 @@ class MutantRunner:
                 pooled.dirty = found.outcome == CRASHED  # a process of it may still be running
         seconds = time.monotonic() - started
         return msgspec.structs.replace(found, beside=self.baselines(mutant), seconds=seconds)
+
+    def accepted(self, variant: Mutant) -> Finding:
+        """Run a right variant against every case: one that sees it is wrong about it."""
+        started = time.monotonic()
+        with self._borrow(variant) as pooled:
+            screened = self._screen(pooled.stage, list(self.baseline.replays))
+            if screened.against is None:
+                found = finding(variant, EQUIVALENT, reason="accepted by every case")
+            else:
+                found = _caught(variant, screened.against)
+            pooled.dirty = found.outcome == CRASHED
+        if found.cut_off:
+            found = finding(variant, UNTRIED, reason=found.reason, cut_off=True)
+        return msgspec.structs.replace(found, seconds=time.monotonic() - started)
 
     def baselines(self, mutant: Mutant) -> Baselines:
         """Find out whether the internal tests and a plain comparison catch a mutant."""
@@ -174,19 +196,23 @@ class MutantRunner:
         shown, shown_by, tried, cut_off = self._try_conditions(stage, cases)
         if not shown:
             reason = "no case sees it, and there is no other condition to try it under"
-            return finding(mutant, SURVIVED, reason=reason, advice=_MORE, deviation=own, cut_off=cut_off)
+            return finding(mutant, SURVIVED, reason=reason, deviation=own, cut_off=cut_off)
         furthest = max(own, *shown.values())
         largest = max(shown, key=lambda item: shown[item])
         best = next((item for item in PERTURBATIONS if shown.get(item, 0.0) > PLAIN), largest)
         if furthest <= SAME:
             runs = count_of(len(cases) + tried, "run")
             reason = f"not told apart in {runs}, {tried} of them under other conditions; read the line and decide"
-            return finding(mutant, NOT_TOLD_APART, reason=reason, deviation=furthest, cut_off=cut_off)
+            is_formula = mutant.family in _FORMULAS and not _NO_FORMULAS.intersection(mutant.operator.split("-"))
+            same = is_formula and shown.keys() >= _DRAWN
+            return finding(
+                mutant, NOT_TOLD_APART, reason=reason, deviation=furthest, cut_off=cut_off, same_formula=same
+            )
         if self._keeps_state(stage, shown_by[best], best):
             reason, advice = WHY["repeated"], ADVICE["repeated"]
             return finding(mutant, SURVIVED, reason=reason, advice=advice, deviation=own, cut_off=cut_off)
         reason = f"off by {own:.0e} in float64, which tolerances allow" if own > SAME else WHY[best]
-        advice = ADVICE[best] if shown[best] > own else _MORE
+        advice = ADVICE[best] if shown[best] > max(own, PLAIN) else ""  # which no tolerance would allow
         return finding(mutant, SURVIVED, reason=reason, advice=advice, deviation=own, cut_off=cut_off)
 
     def _try_conditions(

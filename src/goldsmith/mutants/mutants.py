@@ -51,7 +51,7 @@ class Mutant:
 def make_mutants(assignment: Assignment, placed: Sequence[Placement], operators: Sequence[Operator]) -> list[Mutant]:
     """Return every mutant of the code that students have to write, file by file."""
     found = []
-    for item in _code(assignment, placed):
+    for item in code_of(assignment, placed):
         given = read_starter(assignment, item.target)
         found += [_shown(mutant, item) for mutant in mutants_of(item.target, item.read(), given, operators)]
     counts = Counter(item.name for item in found)
@@ -73,7 +73,7 @@ def _shown(mutant: Mutant, item: Placement) -> Mutant:
 def left_alone(assignment: Assignment, placed: Sequence[Placement]) -> list[str]:
     """Return the solution's files that are not Python in UTF-8, so that nothing in them is mutated."""
     found = []
-    for item in _code(assignment, placed):
+    for item in code_of(assignment, placed):
         try:
             Source(item.read())
         except (SyntaxError, ValueError):
@@ -81,7 +81,7 @@ def left_alone(assignment: Assignment, placed: Sequence[Placement]) -> list[str]
     return found
 
 
-def _code(assignment: Assignment, placed: Sequence[Placement]) -> list[Placement]:
+def code_of(assignment: Assignment, placed: Sequence[Placement]) -> list[Placement]:
     return [item for item in placed if item.target.suffix == ".py" and item.source != assignment.recipe]
 
 
@@ -123,6 +123,16 @@ def mutants_of(file: Path, content: bytes, starter: bytes | None, operators: Seq
                 )
             )
     return found
+
+
+def written_functions(content: bytes, starter: bytes | None) -> list[str]:
+    """Return the functions and methods of a solution's file that its starter does not provide."""
+    try:
+        functions = Source(content).functions()
+    except (SyntaxError, ValueError):
+        return []
+    provided = _provided(starter)
+    return [part for part, _ in functions if part not in provided]
 
 
 def _changes(

@@ -77,11 +77,14 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """The course's own word on why it is not a mistake."""
     cut_off: bool = False
     """Whether it was ended from outside, by its time limit or a signal."""
+    same_formula: bool = False
+    """Whether it changes a formula, and drawn numbers came out of it as out of the solution's: no survivor."""
 
     @property
     def counts(self) -> bool:
-        """Say whether it is part of the score."""
-        return self.caught or (self.outcome == SURVIVED and not self.explained)
+        """Say whether it is part of the score: what was caught, and what may be a mistake that was not."""
+        missed = self.outcome == SURVIVED or (self.outcome == NOT_TOLD_APART and not self.same_formula)
+        return self.caught or (missed and not self.explained)
 
     @property
     def caught(self) -> bool:
@@ -108,7 +111,8 @@ class Rigor(msgspec.Struct, frozen=True, kw_only=True):
     """The result for one assignment.
 
     `made` is how many mutants it has, of which only some may have been selected; `kept` is how many findings come from
-    the cache; `customary` is the case that the plain comparison looks at.
+    the cache; `customary` is the case that the plain comparison looks at. `variants` are right variants of the
+    solution: those that a case caught are false failures.
     """
 
     assignment: str
@@ -118,6 +122,7 @@ class Rigor(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float = 0.0
     notes: tuple[str, ...] = ()
     customary: str = ""
+    variants: tuple[Finding, ...] = ()
 
     @property
     def counts(self) -> dict[Outcome, int]:
@@ -125,9 +130,20 @@ class Rigor(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def score(self) -> float | None:
-        """Return killed over killed and survived, None where there are neither; a mutant that crashes is killed."""
+        """Return what is killed over that and what survived or was not told apart, None where there is nothing of that;
+        a mutant that crashes is killed."""
         counted = [item.caught for item in self.findings if item.counts]
         return sum(counted) / len(counted) if counted else None
+
+    @property
+    def judged_variants(self) -> list[Finding]:
+        """Return the right variants that could be tried."""
+        return [item for item in self.variants if item.outcome != COULD_NOT_RUN]
+
+    @property
+    def refused(self) -> list[Finding]:
+        """Return the right variants that this gold would fail."""
+        return [item for item in self.variants if item.caught]
 
     @property
     def explained(self) -> list[Finding]:

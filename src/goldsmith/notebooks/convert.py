@@ -160,6 +160,9 @@ def _write(found: Slice) -> tuple[str, tuple[tuple[int, int, int], ...], dict[in
             :MAX_NOTE_CHARS
         ]
         add(broken.cell, broken.line, [f"raise SyntaxError({broken.problem!r}, (__file__, {here}, 1, ''))"])
+    for broken in found.broken:  # never run: what it leaves to write, for those who read the module
+        for item in broken.unfinished:
+            add(broken.cell, item.first, item.text.split("\n"))
     return "\n".join(lines) + "\n", tuple(places), errors
 
 

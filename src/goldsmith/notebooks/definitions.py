@@ -36,6 +36,8 @@ def find_definitions(parsed: Parsed, wanted: Collection[str] = ()) -> Slice:
     slicer = _Slicer(parsed)
     names = set(wanted) & (slicer.names | {name for _, item in parsed.broken for name in item.names})
     slicer.keep_definitions(reached=not names)
+    if not names:
+        slicer.need_unfinished()
     for name in [*sorted(names), *slicer.exported()]:
         slicer.need(name, slicer.end, reached=True)
     return slicer.result()
@@ -75,6 +77,11 @@ class _Slicer:
                 for name in () if item.is_import else sorted(item.binds):
                     self._queue.append((name, self.end, reached))  # what changes it, such as `Model.forward = forward`
         self._work()
+
+    def need_unfinished(self) -> None:
+        """Count definitions that are left to fill in among those that are there."""
+        for _, broken in self._parsed.broken:
+            self._needed |= {name for item in broken.unfinished for name in item.binds}
 
     def need(self, name: str, position: int, *, reached: bool) -> None:
         self._queue.append((name, position, reached))

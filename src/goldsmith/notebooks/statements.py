@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from goldsmith.foundation.syntax import parsing, syntax_tree
+from goldsmith.notebooks.blanks import with_blanks_filled
 from goldsmith.notebooks.bounds import MAX_NOTE_CHARS, MAX_STATEMENTS
 from goldsmith.notebooks.cells import Cell
 from goldsmith.notebooks.graders import is_harness, without_hidden_tests
@@ -41,6 +42,8 @@ class Broken:
     problem: str
     line: int
     names: tuple[str, ...]
+    unfinished: tuple[Statement, ...] = ()
+    """Its definitions, where it would parse with `...` in the blanks that are left to fill in."""
 
     @property
     def why(self) -> str:
@@ -157,7 +160,11 @@ def _problem(cell: Cell, error: Exception) -> Broken:
     line = error.lineno if isinstance(error, SyntaxError) and error.lineno else 1
     deep = isinstance(error, RecursionError | MemoryError)
     problem = error.msg if isinstance(error, SyntaxError) else "nested too deeply" if deep else "characters of no text"
-    return Broken(cell, problem[:MAX_NOTE_CHARS], line, tuple(seeming_names(cell.source)))
+    unfinished: tuple[Statement, ...] = ()
+    filled = with_blanks_filled(without_hidden_tests(cell.source)) if isinstance(error, SyntaxError) else None
+    if filled is not None:
+        unfinished = tuple(item for item in _statements(cell, filled) if isinstance(item.node, Definition))
+    return Broken(cell, problem[:MAX_NOTE_CHARS], line, tuple(seeming_names(cell.source)), unfinished)
 
 
 def _statements(cell: Cell, source: str) -> Iterator[Statement]:

@@ -70,9 +70,7 @@ def default_output(assignment: Assignment, place: Place) -> Path:
     """Return where a pack goes by default, in a folder that is made, with everything in it kept from git. What is
     public must not be in a private folder: the guard would take every copy of it for a leak."""
     course = assignment.course
-    folder = course.root / ("classroom50" if place == "classroom50" else "private/packs")
-    if place != "classroom50" and course.is_public(folder):
-        raise PublicPlace(folder)
+    folder = course.root / "classroom50" if place == "classroom50" else course.packs_folder
     try:
         if not folder.is_dir():
             folder.mkdir(parents=True)
@@ -80,6 +78,18 @@ def default_output(assignment: Assignment, place: Place) -> Path:
     except OSError as error:
         raise CannotWrite(folder, error.strerror or str(error)) from None
     return folder / _DEFAULT_NAMES[place].format(assignment.name)
+
+
+def output_for(assignment: Assignment, place: Place, output: Path | None) -> Path:
+    """Return where a pack goes. What Gradescope takes is a zip file by its name: in a folder if one is named, and with
+    the ending if it lacks that."""
+    if output is None:
+        return default_output(assignment, place)
+    if place != "gradescope":
+        return output
+    if output.is_dir():
+        return output / _DEFAULT_NAMES[place].format(assignment.name)
+    return output if output.suffix == ".zip" else output.with_name(f"{output.name}.zip")
 
 
 def pack(wanted: Wanted) -> Packed:

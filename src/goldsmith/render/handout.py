@@ -10,9 +10,10 @@ from rich.text import Text
 
 from goldsmith.foundation.wording import count_of
 from goldsmith.render.console import print_line
+from goldsmith.sketches.privacy import FEWEST_NUMBERS
 
 if TYPE_CHECKING:
-    from goldsmith.handout.make_kit import HandedOut
+    from goldsmith.handout.make_kit import HandedOut, KitPlan
 
 _MAX_REASONS = 5
 
@@ -38,3 +39,25 @@ def show_kit(console: Console, kit: HandedOut) -> None:
     done = "Written" if kit.outcome == "written" else "Already there, byte for byte"
     step = f"{done}. Students run `python3 {kit.folder}/check.py`; `goldsmith guard {kit.folder}` looks through it."
     print_line(console, Text(step, "bold green"), keep=True)
+
+
+def poor_lines(plan: KitPlan) -> list[str]:
+    """Say of a kit that will hold few of the cases why that is so, and what helps."""
+    of = len(plan.cases) + len(plan.left_out)
+    lines = [f"{plan.assignment}: a kit can hold only {len(plan.cases)} of {of} cases."]
+    reasons = Counter(plan.left_out.values())
+    lines += [f"  {count:4}  {reason}" for reason, count in reasons.most_common(_MAX_REASONS)]
+    if plan.too_small:
+        name, size = max(plan.too_small.items(), key=lambda item: item[1])
+        times = -(-FEWEST_NUMBERS // size)
+        lines += [
+            "What helps: larger inputs, in a case for the kit alone. "
+            f"{name} records {count_of(size, 'number')} at most, and",
+            f"a sketch takes {FEWEST_NUMBERS} or more: {times} times as many, drawn as {name} draws them:",
+            "",
+            "    @gs.case(points=0)",
+            f"    def {name}_for_kit(case):",
+            f"        ...  # as in {name}, with sizes {times} times as large in all",
+            "",
+        ]
+    return lines

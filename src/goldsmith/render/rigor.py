@@ -5,11 +5,9 @@ from __future__ import annotations
 import contextlib
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
 
-import msgspec
 from rich.cells import cell_len
 from rich.console import Console
 from rich.live import Live
@@ -44,126 +42,6 @@ _COLOURS = {
 _LOG_INTERVAL_S = 5.0
 
 
-class MutantResult(Finding, frozen=True, kw_only=True):
-    """A mutant of the solution, and what became of it."""
-
-    json_first: ClassVar[tuple[str, ...]] = ("assignment",)
-
-    assignment: str
-    """The assignment."""
-
-
-class ListedMutant(msgspec.Struct, frozen=True, kw_only=True):
-    """A mutant that was only listed."""
-
-    assignment: str
-    """The assignment."""
-    name: str
-    """`<part>/<operator>`, as `--only` takes it."""
-    outcome: Literal["untried"] = "untried"
-    """Always `untried`."""
-    operator: str
-    """The operator that made it."""
-    part: str
-    """The function or method that it is in."""
-    file: str
-    """The file."""
-    line: int
-    """The line."""
-    before: str
-    """The line as the solution has it."""
-    after: str
-    """The line as the mutant has it."""
-
-
-class RigorScore(msgspec.Struct, frozen=True, kw_only=True, rename="kebab"):
-    """How sharp the gold of one assignment is."""
-
-    name: str
-    """The assignment."""
-    outcome: Literal["measured"] = "measured"
-    """Always `measured`."""
-    score: float | None
-    """Killed over killed and survived; null where there is neither."""
-    made: int
-    """How many mutants there are, of which `--only` and `--max` may have chosen some."""
-    killed: int
-    """How many were killed."""
-    crashed: int
-    """How many crashed, which counts as killed."""
-    survived: int
-    """How many survived and are not explained."""
-    not_told_apart: int
-    """How many no run told from the solution, and are not explained; they do not count."""
-    equivalent: int
-    """How many were shown to be right: the same program, or what the recipe accepts."""
-    could_not_run: int
-    """How many could not be tried."""
-    explained: int
-    """How many survivors the course has explained."""
-    seconds: float
-    """How long it took."""
-    notes: tuple[str, ...]
-    """What is worth knowing."""
-
-
-class RigorSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """What `rigor` says besides its mutants."""
-
-    assignments: tuple[RigorScore, ...]
-    """How sharp the gold of each is."""
-
-
-def mutant_results(measured: Sequence[Rigor]) -> list[MutantResult]:
-    """List the mutants of all assignments, each with its assignment."""
-    return [
-        MutantResult(assignment=rigor.assignment, **msgspec.structs.asdict(item))
-        for rigor in measured
-        for item in rigor.findings
-    ]
-
-
-def summarise_rigor(measured: Sequence[Rigor]) -> RigorSummary:
-    """Score each assignment, and count what became of its mutants."""
-    return RigorSummary(assignments=tuple(_score(item) for item in measured))
-
-
-def _score(rigor: Rigor) -> RigorScore:
-    counts = rigor.counts
-    return RigorScore(
-        name=rigor.assignment,
-        score=rigor.score,
-        made=rigor.made,
-        killed=counts[KILLED],
-        crashed=counts[CRASHED],
-        survived=counts[SURVIVED],
-        not_told_apart=counts[NOT_TOLD_APART],
-        equivalent=counts[EQUIVALENT],
-        could_not_run=counts[COULD_NOT_RUN],
-        explained=len(rigor.explained),
-        seconds=rigor.seconds,
-        notes=rigor.notes,
-    )
-
-
-def listed_mutants(mutants: Mapping[str, Sequence[Mutant]]) -> list[ListedMutant]:
-    """List mutants by assignment, before any was tried."""
-    return [
-        ListedMutant(
-            assignment=assignment,
-            name=item.name,
-            operator=item.operator,
-            part=item.part,
-            file=item.place[0],
-            line=item.place[1],
-            before=item.before,
-            after=item.after,
-        )
-        for assignment, some in mutants.items()
-        for item in some
-    ]
-
-
 def show_rigor(console: Console, rigor: Rigor, *, everything: bool = False) -> None:
     """Show what became of the mutants. Killed ones are counted, or listed with `everything`."""
     print_line(console)
@@ -178,7 +56,7 @@ def show_rigor(console: Console, rigor: Rigor, *, everything: bool = False) -> N
     for outcome, title in (
         (SURVIVED, "Survived: a mistake that this gold would pass"),
         (COULD_NOT_RUN, "Could not be tried, and are not counted"),
-        (NOT_TOLD_APART, "Not told apart from the solution, and not counted: mistakes, or other ways to write it"),
+        (NOT_TOLD_APART, "Not told apart from the solution: mistakes, or other ways to write it"),
         (EQUIVALENT, "Equivalent, and not counted: shown to be right"),
     ):
         found = rigor.of(outcome)
@@ -195,6 +73,12 @@ def show_rigor(console: Console, rigor: Rigor, *, everything: bool = False) -> N
         print_line(console, Text("Explained by the course, and not counted", "bold dim"), keep=True)
         for item in rigor.explained:
             _explain(console, item)
+    if rigor.refused:
+        print_line(console)
+        print_line(console, Text("Right variants of the solution that this gold fails", "bold red"))
+    for item in rigor.refused:
+        print_line(console, Text(f"  {item.name}", "bold"), f"  {item.description}")
+        print_line(console, Text("    by:  ", "dim"), f"{_seen_by(item)}: {item.reason}")
     _beside(console, rigor)
     for note in rigor.notes:
         print_line(console)
@@ -207,16 +91,22 @@ def score_line(rigor: Rigor) -> str:
     """Summarise the score in one line."""
     counts = rigor.counts
     caught = counts[KILLED] + counts[CRASHED]
+    right = f" {_right(rigor)}" if rigor.judged_variants else ""
     if rigor.score is None:
-        return f"{rigor.assignment}: no mutant could be judged."
-    said = [f"{caught} of {_mutants(caught + counts[SURVIVED])} killed"]
+        return f"{rigor.assignment}: no mutant could be judged.{right}"
+    said = [f"{caught} of {_mutants(sum(item.counts for item in rigor.findings))} killed"]
     said += [f"{counts[CRASHED]} of them crashed"] if counts[CRASHED] else []
     said += [f"{counts[NOT_TOLD_APART]} not told apart"] if counts[NOT_TOLD_APART] else []
     said += [f"{counts[EQUIVALENT]} equivalent"] if counts[EQUIVALENT] else []
     said += [f"{len(rigor.explained)} explained"] if rigor.explained else []
     said += [f"{counts[COULD_NOT_RUN]} could not be tried"] if counts[COULD_NOT_RUN] else []
     chosen = f"; {len(rigor.findings)} of {rigor.made} mutants" if len(rigor.findings) < rigor.made else ""
-    return f"{rigor.assignment}: rigor {shown_score(rigor.score)} ({', '.join(said)}{chosen})."
+    return f"{rigor.assignment}: rigor {shown_score(rigor.score)} ({', '.join(said)}{chosen}).{right}"
+
+
+def _right(rigor: Rigor) -> str:
+    tried = len(rigor.judged_variants)
+    return f"Right variants accepted: {tried - len(rigor.refused)} of {tried}."
 
 
 def _mutants(count: int) -> str:
@@ -324,7 +214,8 @@ def _explain(console: Console, item: Finding) -> None:
     print_line(console)
     print_line(console, Text(f"  {item.name}", "bold"), f"  {line_place(item.file, item.line)}  {item.description}")
     _difference(console, item.before, item.after)
-    print_line(console, Text("    why: ", "dim"), item.reason)
+    counts = "; it counts as a survivor until you explain it" if item.outcome == NOT_TOLD_APART and item.counts else ""
+    print_line(console, Text("    why: ", "dim"), item.reason + counts)
     if item.explained:
         print_line(console, Text("    but: ", "dim"), item.explained)
     elif item.advice:

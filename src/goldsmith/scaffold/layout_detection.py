@@ -16,8 +16,8 @@ from typing import Literal
 from goldsmith.course.config import ROOT, Config, project_name
 from goldsmith.course.ignored_names import HANDED_IN, LITTER
 from goldsmith.course.layout import is_numbered, is_students_code
-from goldsmith.course.solutions import SUFFIX
 from goldsmith.foundation.wording import count_of
+from goldsmith.notebooks.convert import SUFFIX as NOTEBOOK
 from goldsmith.scaffold.pairs import (
     NOT_WRITTEN,
     PROJECT_FILES,
@@ -28,6 +28,7 @@ from goldsmith.scaffold.pairs import (
     Tree,
     find_beside,
     find_pairs,
+    is_solution,
     says,
     stubs_in,
 )
@@ -207,7 +208,9 @@ def _left_to_write(root: Path, tree: Tree) -> dict[str, set[str]]:
         file if name == "." else f"{name}/{file}"
         for name, files in tree.items()
         for file in files
-        if is_students_code(file) and not file.endswith(SUFFIX) and not says(name, SOLUTION_WORDS)
+        if (is_students_code(file) or file.endswith(NOTEBOOK))
+        and not is_solution(file)
+        and not says(name, SOLUTION_WORDS)
     ]
     return {path: found for path in paths if (found := stubs_in(root / path))}
 
@@ -300,7 +303,7 @@ def _notes(tree: Tree, values: Mapping[str, str]) -> Iterator[Note]:
     own = [
         name
         for name, files in tree.items()
-        if any(file.endswith(SUFFIX) and file.removesuffix(SUFFIX) + ".py" in files for file in files)
+        if any(is_solution(file) and file.replace("_solution", "") in files for file in files)
         or any(f"{name}/{word}" in tree and name != ROOT for word in ("solution", "solutions"))
     ]
     mixed = [name for name in own if not _overlap(name, values["solutions"])]
@@ -309,7 +312,7 @@ def _notes(tree: Tree, values: Mapping[str, str]) -> Iterator[Note]:
 
 
 def _is_code(file: str) -> bool:
-    return file.endswith((".py", ".ipynb"))
+    return file.endswith((".py", NOTEBOOK))
 
 
 def _parent(name: str) -> str:

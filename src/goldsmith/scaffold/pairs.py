@@ -14,6 +14,10 @@ from goldsmith.course.layout import is_numbered, is_students_code
 from goldsmith.course.solutions import SUFFIX
 from goldsmith.course.starter_diff import parse_parts, written_by_students
 from goldsmith.course.unwritten import unwritten_functions
+from goldsmith.errors.notebooks import BadNotebook
+from goldsmith.foundation.todo_marks import is_marked
+from goldsmith.notebooks.convert import SUFFIX as NOTEBOOK
+from goldsmith.notebooks.convert import convert
 
 Tree = Mapping[str, frozenset[str]]
 """Folders by their path from the root, which is `.`, with the names of their files."""
@@ -25,6 +29,7 @@ STARTER_WORDS = (
     "exercise",
     "lab",
     "starter",
+    "practical",
     "problem",
     "pset",
     "project",
@@ -126,7 +131,7 @@ def _alike(root: Path, tree: Tree) -> Iterator[tuple[str, str, bool]]:
     by_name: dict[str, list[str]] = {}
     for folder, files in tree.items():
         for file in files:
-            if is_students_code(file) or file.endswith(".ipynb"):
+            if is_students_code(file) or file.endswith(NOTEBOOK):
                 path = file if folder == "." else f"{folder}/{file}"
                 by_name.setdefault(_plain(file), []).append(path)
     for name, paths in by_name.items():
@@ -134,7 +139,7 @@ def _alike(root: Path, tree: Tree) -> Iterator[tuple[str, str, bool]]:
             continue
         for one in paths:
             for two in paths:
-                if one != two and not one.endswith(SUFFIX):
+                if one != two and not is_solution(one):
                     answer = _answers(root, one, two)
                     if answer is not None:
                         yield one, two, answer
@@ -142,19 +147,16 @@ def _alike(root: Path, tree: Tree) -> Iterator[tuple[str, str, bool]]:
 
 def _answers(root: Path, starter: str, solution: str) -> bool | None:
     """Return True where one is surely the other's solution, False where only names say so, None where it is not."""
-    if solution.endswith(SUFFIX):
+    if is_solution(solution):
         return True
-    if starter.endswith(".ipynb"):
-        one, two = _text(root / starter), _text(root / solution)
-        return True if len(_TODO.findall(one)) > len(_TODO.findall(two)) else None
-    left = stubs_in(root / starter)
+    mine, theirs = _module(root / starter), _module(root / solution)
+    left = written_by_students(mine)
     if left:
-        unwritten = unwritten_functions(_bytes(root / starter), _bytes(root / solution))
-        done, parts = (
-            left - {name for name, is_left in unwritten.items() if is_left},
-            parse_parts(_bytes(root / solution)),
-        )
+        unwritten, parts = unwritten_functions(mine, theirs), parse_parts(theirs)
+        done = left - {name for name, is_left in unwritten.items() if is_left}
         return True if done and all(name.partition(".")[0] in parts for name in done) else None
+    if starter.endswith(NOTEBOOK):
+        return True if _marks(root / starter) > _marks(root / solution) else None
     same = PurePosixPath(starter).parent.name == PurePosixPath(solution).parent.name
     unfinished = bool(stubs_in(root / solution))
     return None if unfinished or not (same and is_numbered(PurePosixPath(starter).parent.name)) else False
@@ -162,7 +164,28 @@ def _answers(root: Path, starter: str, solution: str) -> bool | None:
 
 def stubs_in(path: Path) -> set[str]:
     """Return the functions and methods of a file that students have to write."""
-    return written_by_students(_bytes(path))
+    return written_by_students(_module(path))
+
+
+def is_solution(name: str) -> bool:
+    """Say whether a file is named as the solution of another: `ops_solution.py`, `lab_solution.ipynb`."""
+    return name.endswith((SUFFIX, f"_solution{NOTEBOOK}"))
+
+
+def _module(path: Path) -> bytes:
+    """Return a file's code: of a notebook its definitions, nothing where it has none."""
+    content = _bytes(path)
+    if path.suffix != NOTEBOOK:
+        return content
+    try:
+        return convert(content, path.name).source
+    except BadNotebook:
+        return b""
+
+
+def _marks(path: Path) -> int:
+    """Count the lines of a notebook that say that something is left to write."""
+    return sum(is_marked(line) or bool(_TODO.search(line)) for line in _text(path).splitlines())
 
 
 def _split(tree: Tree, starter: str, solution: str) -> Iterator[tuple[str, str, str, bool]]:
@@ -175,7 +198,7 @@ def _split(tree: Tree, starter: str, solution: str) -> Iterator[tuple[str, str, 
         yield _join(mine, rest[:level]), _join(theirs, rest[:level]), rest[level], False
     elif mine and rest:
         yield _join(mine), _join(theirs), rest[0], False
-    elif mine and solution.endswith(SUFFIX):
+    elif mine and is_solution(solution):
         yield _join(mine[:-1]), _join(theirs), mine[-1], False
     elif not mine and (not rest or is_one_project(tree, rest)):
         named = len(theirs) > 1 and says(_join(theirs[:-1]), SOLUTION_WORDS) and not says(theirs[-1], SOLUTION_WORDS)
@@ -211,7 +234,8 @@ def is_one_project(tree: Tree, folders: Sequence[str]) -> bool:
 
 
 def _plain(file: str) -> str:
-    return f"{file.removesuffix(SUFFIX)}.py" if file.endswith(SUFFIX) else file
+    path = PurePosixPath(file)
+    return path.with_stem(path.stem.removesuffix("_solution")).as_posix() if is_solution(file) else file
 
 
 def _join(*parts: Sequence[str]) -> str:

@@ -30,6 +30,10 @@ MAX_MATRIX_SIDE = 2048
 _ENERGY = 1.0 - MARGIN**2
 
 
+FEWEST_NUMBERS = math.ceil(FEWEST * VIEWS / _ENERGY)
+"""A tensor with fewer numbers has no sketch, whatever they are."""
+
+
 def most_sums(numbers: int) -> int:
     """Return how many sums of a tensor with this many numbers may ever be handed out, whatever they are."""
     found = min(SUMS, int(_ENERGY * numbers / VIEWS))

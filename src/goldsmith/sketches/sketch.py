@@ -7,7 +7,9 @@ the relative error, within about 25 % with 32 of them. This file needs NumPy and
 
 from __future__ import annotations
 
+import json
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -126,3 +128,50 @@ class Sketch:
             and self.sums.shape == other.sums.shape
             and bool(np.array_equal(self.sums, other.sums))
         )
+
+
+def read_kit(folder: Path) -> dict[str, Any]:
+    """Read kit.npz: the index, with arrays and sketches in their places."""
+    with np.load(folder / "kit.npz", allow_pickle=False) as archive:
+        kit: dict[str, Any] = json.loads(archive["index"].tobytes().decode())
+        sums = archive["sums"].astype(np.float64)
+        start, sketches = 0, []
+        for item in kit["sketches"]:
+            own = sums[start : start + item["count"]] * item["step"]
+            sketches.append(Sketch(tuple(item["shape"]), item["dtype"], item["rms"], own, item["step"]))
+            start += item["count"]
+        kit["sketches"] = sketches
+        flat = {name: archive[name] for name in {item["stored"] for item in kit["arrays"]}}
+        flat = {name: np.ascontiguousarray(item.T).view(name).reshape(-1) for name, item in flat.items()}
+        places, arrays = dict.fromkeys(flat, 0), []
+        for item in kit["arrays"]:
+            name, size = item["stored"], math.prod(item["shape"])
+            arrays.append(flat[name][places[name] : places[name] + size].reshape(item["shape"]))
+            places[name] += size
+        kit["arrays"] = arrays
+    return kit
+
+
+def leaves_in(path: str, value: Any) -> Any:
+    if isinstance(value, dict | list | tuple):
+        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from leaves_in(f"{path}.{key}", item)
+    else:
+        yield path, value
+
+
+def arrays_in(value: Any) -> list[Any]:
+    """List every tensor in `value`, in order, as NumPy has it now."""
+    if isinstance(value, dict | list | tuple):
+        return [array for item in (value.values() if isinstance(value, dict) else value) for array in arrays_in(item)]
+    return [copied(value)] if hasattr(value, "shape") else []
+
+
+def copied(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: copied(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [copied(item) for item in value]
+    if hasattr(value, "detach"):
+        return (value.detach().cpu().double() if value.is_floating_point() else value.detach().cpu()).numpy().copy()
+    return np.array(value) if isinstance(value, np.ndarray) else value

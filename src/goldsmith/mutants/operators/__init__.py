@@ -13,6 +13,7 @@ PRECEDENCE = (
     "losses",
     "training",
     "optimisers",
+    "state",
     "vision",
     "stability",
     "calls",

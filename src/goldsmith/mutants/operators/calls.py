@@ -11,6 +11,7 @@ from goldsmith.mutants.operators.patterns import (
     called,
     holds,
     is_library,
+    is_question_of_none,
     mentions,
     named,
     owner,
@@ -117,3 +118,32 @@ def _is_argument(site: Site, name: ast.Name) -> bool:
 def _sets(statement: ast.Assign | ast.AugAssign | ast.For, name: str) -> bool:
     targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
     return any(holds(target, name) for target in targets)
+
+
+@operator("argument-ignored", "an optional argument is ignored: its default is used", "calls", ast.Name, ast.Compare)
+def argument_ignored(site: Site) -> Iterator[Edit | None]:
+    node, defaults = site.node, _defaults(site)
+    if isinstance(node, ast.Compare):
+        default = defaults.get(node.left.id) if isinstance(node.left, ast.Name) else None
+        if is_question_of_none(node) and default is not None and default.value is None:
+            yield site.replace(node, str(isinstance(node.ops[0], ast.Is)))
+        return
+    default = defaults.get(node.id) if isinstance(node.ctx, ast.Load) else None
+    if default is not None and isinstance(default.value, bool | int | float | str) and not _is_rebound(site, node.id):
+        yield site.replace(node, site.text(default))
+
+
+def _defaults(site: Site) -> dict[str, ast.Constant]:
+    """Return the optional arguments of a function whose defaults are plain."""
+    arguments = site.function.args
+    plain = [*arguments.posonlyargs, *arguments.args]
+    pairs = [*zip(reversed(plain), reversed(arguments.defaults), strict=False)]
+    pairs += [(item, given) for item, given in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if given]
+    return {item.arg: given for item, given in pairs if isinstance(given, ast.Constant)}
+
+
+def _is_rebound(site: Site, name: str) -> bool:
+    return any(
+        isinstance(item, ast.Name) and item.id == name and isinstance(item.ctx, ast.Store)
+        for item in ast.walk(site.function)
+    )

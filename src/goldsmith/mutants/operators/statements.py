@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Iterator
 
 from goldsmith.mutants.operators.patterns import (
@@ -61,6 +62,23 @@ def arguments_swapped(site: Site) -> Iterator[Edit | None]:
     one, two = node.args[:2]
     if _are_alike(site, node) or (is_plain(one) and is_plain(two) and is_library(site, node.func)):
         yield site.swap(one, two)
+
+
+@operator("constants-exchanged", "two constants stand in each other's place", "statements", ast.Call, ast.Tuple)
+def constants_exchanged(site: Site) -> Iterator[Edit | None]:
+    node = site.node
+    if isinstance(node, ast.Tuple):
+        values = (
+            []
+            if isinstance(site.parent, ast.Subscript | ast.Call) and called(site.parent) in ("", *_COMMUTING)
+            else node.elts
+        )
+    else:
+        values = [] if called(node) in _COMMUTING else [*node.args, *(item.value for item in node.keywords)]
+    for one, two in itertools.pairwise(values):
+        first, second = number(one), number(two)
+        if first is not None and second is not None and first != second and float in (type(first), type(second)):
+            yield site.swap(one, two)
 
 
 def _are_alike(site: Site, call: ast.Call) -> bool:

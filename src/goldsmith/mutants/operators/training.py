@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from typing import TypeGuard
 
 from goldsmith.mutants.operators.patterns import (
     called,
@@ -71,6 +72,23 @@ def train_mode_missing(site: Site) -> Iterator[Edit | None]:
 def eval_mode_missing(site: Site) -> Iterator[Edit | None]:
     if called(site.node.value) == "eval" and is_method(site, site.node.value):
         yield site.drop(site.node)
+
+
+@operator("mode-left-changed", "the mode that a model was in is not restored", "training", ast.Expr, ast.Assign)
+def mode_left_changed(site: Site) -> Iterator[Edit | None]:
+    node = site.node
+    if isinstance(node, ast.Assign):
+        restores = any(isinstance(item, ast.Attribute) and item.attr == "training" for item in node.targets)
+    else:
+        call = node.value
+        restores = called(call) == "train" and bool(call.args) and is_method(site, call)
+        restores = restores and number(call.args[0]) is None and not isinstance(call.args[0], ast.Constant)
+    if restores and any(_sets_mode(item) and item.lineno < node.lineno for item in ast.walk(site.function)):
+        yield site.drop(node)
+
+
+def _sets_mode(node: ast.AST) -> TypeGuard[ast.Call]:
+    return isinstance(node, ast.Call) and called(node) in ("eval", "train")
 
 
 @operator(
