@@ -70,7 +70,7 @@ class Blocks:
 
     def _main_blocks(self, call: Call, function: str, models: Sequence[str], trains: bool = False) -> Iterator[Block]:
         """Yield the result, then gradients where there are any."""
-        result = first_of(call.result) if models and isinstance(call.result, tuple | list | dict) else call.result
+        which, result = _differentiable(call.result, is_model=bool(models))
         flows = has_gradient(result) and not trains and not self._is_frozen(call)
         arguments = {key: _asking(spec) for key, spec in call.arguments.items()}
         flows_in = self._gradients_reach(call, arguments) if not trains and not self._is_frozen(call) else []
@@ -90,7 +90,7 @@ class Blocks:
         yield scope.block("output")
         inside = [*models, *scope.models]
         backward = Scope()
-        backward.lines += backward_lines("output", result)
+        backward.lines += backward_lines(f"output{which}", result)
         records = [f"case.record_gradients({model})" for model in inside[:1] if self._has_parameters(call)]
         records += [f'case.record("gradient_of_{key}", {names[key]}.grad)' for key in flows_in]
         if records:
@@ -235,8 +235,7 @@ class Blocks:
         if not wanted:
             return []
         result, error = self._finder.run(call.target, call.method, call.owner, arguments, call.prior)
-        result = first_of(result) if isinstance(result, tuple | list | dict) and result else result
-        return wanted if not error and has_gradient(result) else []
+        return wanted if not error and has_gradient(_differentiable(result, is_model=False)[1]) else []
 
 
 def _fewer(arguments: Arguments) -> Arguments:
@@ -273,6 +272,19 @@ def backward_lines(name: str, result: Any, label: str = "") -> list[str]:
         f'direction = case.input("{which}", lambda: torch.randn({sizes}))',
         f"({name} * direction).sum().backward()",
     ]
+
+
+def _differentiable(result: Any, *, is_model: bool) -> tuple[str, Any]:
+    """Return what gradients are passed back from, and how it is taken from a result: the main output of a model, of
+    other results the first item that has a gradient."""
+    if isinstance(result, tuple | list | dict) and result:
+        if is_model:
+            return "", first_of(result)
+        for key, item in result.items() if isinstance(result, dict) else enumerate(result):
+            if has_gradient(item):
+                return f"[{key!r}]", item
+        return "", None
+    return "", result
 
 
 def has_gradient(value: Any) -> bool:

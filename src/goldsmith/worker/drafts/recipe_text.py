@@ -46,6 +46,8 @@ class DraftCase:
     blocks: tuple[Block, ...]
     kind: str = "case"
     part: str = ""
+    remarks: tuple[str, ...] = ()
+    """What is to be said about it in comments."""
 
     def with_blocks(self, blocks: Iterable[Block]) -> DraftCase:
         return replace(self, blocks=tuple(blocks))
@@ -64,8 +66,12 @@ class DraftCase:
         function = f"{self.name}_case" if self.name in taken else self.name
         mark = f'@gs.{self.kind}(name="{self.name}")' if function != self.name else f"@gs.{self.kind}"
         lines = [*self.setup.lines, *(line for block in self.blocks for line in block.lines)]
-        body = "\n".join(textwrap.indent(_wrap(line), "    ") for line in lines)
+        body = "\n".join(textwrap.indent(_wrap(line), "    ") for line in [*_comments(self.remarks), *lines])
         return f'{mark}\ndef {function}(case):\n    """{self.title}"""\n{body}'
+
+
+def _comments(remarks: Iterable[str]) -> list[str]:
+    return [f"# {line}" for text in remarks for line in textwrap.wrap(text, _WIDTH - 6)]
 
 
 @dataclass

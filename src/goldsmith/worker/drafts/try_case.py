@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import hashlib
 import io
+import os
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,10 @@ from goldsmith.gold.files import read_payload
 from goldsmith.gold.hints import advise
 from goldsmith.gold.manifest import FileEntry
 from goldsmith.instruments.rounding_noise import rounding_noise
+from goldsmith.instruments.uninitialised import poison_empty_arrays
+from goldsmith.process.messages import KeptCase
 from goldsmith.recipe import decorators as registry
+from goldsmith.worker.drafts.other_solutions import OtherSolutions
 from goldsmith.worker.drafts.recipe_text import Block, DraftCase
 from goldsmith.worker.failure_reasons import in_words
 from goldsmith.worker.record_session import Session
@@ -36,22 +41,55 @@ _SQUARE = "coinciding-sizes"
 class Prover:
     """A runner of drafted cases in this process; `head` returns the imports that a case needs."""
 
-    def __init__(self, scratch: Path, seed: int, head: Callable[[DraftCase], str]) -> None:
-        self._folder, self._seed, self._head = scratch / "drafts", seed, head
+    def __init__(
+        self, scratch: Path, seed: int, head: Callable[[DraftCase], str], others: OtherSolutions | None = None
+    ) -> None:
+        self._scratch, self._seed, self._head, self._others = scratch, seed, head, others
+        self.recorded: set[str] = set()
+        """Hashes of what the case that was proved last has recorded."""
         self._known: set[str] = set()
         """Hashes of what cases before have recorded: one case of the same records would say nothing new."""
 
+    @property
+    def _folder(self) -> Path:
+        return self._scratch / f"drafts-{os.getpid()}"
+
     def prove(self, draft: DraftCase) -> tuple[DraftCase | None, str]:
         """Return the case with the blocks that work and add something; None with a reason where none does."""
+        deadline = time.monotonic() + _TRIAL_TIMEOUT_S
+        kept, reason, _ = self._choose(draft, (), deadline)
+        dropped: dict[str, str] = {}
+        for _ in range(3):  # without the blocks on which one variant disagrees, others may
+            failing = self._disagreeing(draft.with_blocks(kept), deadline) if kept else []
+            if not failing:
+                break
+            kept, reason, dropped = self._choose(draft.with_blocks(kept), failing, deadline)
+        if not kept:
+            return None, reason
+        remarks = tuple(f"Left out: {label}. {why[0].upper()}{why[1:]}." for label, why in dropped.items())
+        proved = dataclasses.replace(draft.with_blocks(kept), remarks=(*draft.remarks, *remarks))
+        self.recorded = _outputs(self._run(proved, "kept"))
+        self._known |= self.recorded
+        return proved, ""
+
+    def _choose(
+        self, draft: DraftCase, others: Sequence[int], deadline: float
+    ) -> tuple[list[Block], str, dict[str, str]]:
+        """Return the blocks that work and on which other solutions agree; why there is none; and what is against those
+        that are of no use because of another solution."""
         kept: list[Block] = []
         squares = True  # only if the first block needs equal sizes may others have them
-        reason = "nothing of it could be recorded"
-        deadline = time.monotonic() + _TRIAL_TIMEOUT_S
+        reason, dropped = "nothing of it could be recorded", {}
         for block in draft.blocks:
             labels = {item.label for item in kept}
             if block.label in labels or block.unless in labels or (block.needs and block.needs not in labels):
                 continue  # another of its kind is kept already, or the one it needs is not
-            problem = self.problem(draft.with_blocks([*kept, block]), squares=squares)
+            tried = draft.with_blocks([*kept, block])
+            problem = self.problem(tried, squares=squares)
+            if not problem and others:
+                problem = self._disagreement(tried, others)
+                if problem:
+                    dropped[block.label] = problem
             if not problem:
                 squares = squares if kept else self.has_coinciding_sizes(draft.with_blocks([block]))
                 kept.append(block)
@@ -59,17 +97,15 @@ class Prover:
                 reason = problem
             if time.monotonic() > deadline:
                 break
-        if not kept:
-            return None, reason
-        proved = draft.with_blocks(kept)
-        self._known |= _outputs(self._run(proved, "kept"))
-        return proved, ""
+        return kept, reason, dropped
 
     def problem(self, draft: DraftCase, *, squares: bool = False) -> str:
         """Return why this case would not make good gold; "" where it would. With `squares`, sizes may coincide."""
         shutil.rmtree(self._folder, ignore_errors=True)
         try:
-            first, second = self._run(draft, "first"), self._run(draft, "second")
+            first = self._run(draft, "first")
+            with poison_empty_arrays():
+                second = self._run(draft, "second")
         except (Exception, SystemExit) as error:
             return str(error) if isinstance(error, RecipeMisuse) else in_words(error)
         file = self._folder / "first" / first.file.name
@@ -86,8 +122,59 @@ class Prover:
         found += [f"{one} and {two} are the same" for one, two in _twins(first)]
         if _outputs(first) and _outputs(first) <= self._known:
             found.append("it records what another case records already")
+        found += self._changed_by_replay(draft, first) if not found else []
         found += self._noisy(draft) if not found else []
         return found[0] if found else ""
+
+    def _changed_by_replay(self, draft: DraftCase, first: CaseFacts) -> list[str]:
+        """Return why the solution does not agree with its own record; other random numbers must not matter, unless
+        statistics of them are what is recorded."""
+        seed = _seed_of(first, self._seed)
+        if not self._is_replayed(draft, first, seed):
+            return []
+        if seed == self._seed or self._is_replayed(draft, first, self._seed):
+            return ["replayed on what it was given, it gives something else: it changes its arguments, or keeps state"]
+        return ["it depends on random numbers that are drawn inside, which other solutions draw in other ways"]
+
+    def _is_replayed(self, draft: DraftCase, first: CaseFacts, seed: int) -> str:
+        """Replay a case on its own record; return what differs, "" where nothing does."""
+        file = self._folder / "first" / first.file.name
+        kept = {first.name: KeptCase.of(first, file)}
+        try:
+            self._run(draft, "again", seed=seed, kept=kept)
+        except (Exception, SystemExit) as error:
+            return in_words(error)
+        mine, theirs = (
+            judged_leaves(read_payload(self._folder / name / first.file.name)) for name in ("first", "again")
+        )
+        if list(mine) != list(theirs):
+            return "it records other things then"
+        other = [path for path in mine if not _is_number(mine[path]) and mine[path] != theirs[path]]
+        return next(iter([*other, *_far(mine, theirs)]), "")
+
+    def _disagreeing(self, draft: DraftCase, deadline: float) -> list[int]:
+        """Return the variants of the solution that do not agree with a case, one of each kind of disagreement."""
+        found: dict[str, int] = {}
+        first = self._run(draft, "first") if self._others else None
+        for number in range(len(self._others or ())):
+            if time.monotonic() > deadline + _TRIAL_TIMEOUT_S or first is None or self._others is None:
+                break
+            with self._others.in_place(number):
+                problem = self._is_replayed(draft, first, _seed_of(first, self._seed))
+            if problem and self._others.works(number):
+                found.setdefault(problem, number)
+        return list(found.values())
+
+    def _disagreement(self, draft: DraftCase, others: Sequence[int]) -> str:
+        """Return how one of these variants differs from the solution in a case."""
+        first = self._run(draft, "first")
+        for number in others:
+            assert self._others is not None
+            with self._others.in_place(number):
+                problem = self._is_replayed(draft, first, _seed_of(first, self._seed))
+            if problem:
+                return f"a solution with {self._others.names[number]} gets something else ({problem})"
+        return ""
 
     def _noisy(self, draft: DraftCase) -> list[str]:
         """Return problems of records that depend on rounding alone: sines of large numbers, long training."""
@@ -112,18 +199,25 @@ class Prover:
             return True
         return any(item.name.startswith(_SQUARE) for item in advise([facts]))
 
-    def _run(self, draft: DraftCase, name: str) -> CaseFacts:
+    def _run(
+        self, draft: DraftCase, name: str, *, seed: int | None = None, kept: Mapping[str, KeptCase] | None = None
+    ) -> CaseFacts:
         before = list(registry.registered)
         registry.registered.clear()
         try:
             scope: dict[str, object] = {"__name__": "draft"}
             with contextlib.redirect_stdout(io.StringIO()):
                 exec(compile(f"{self._head(draft)}\n{draft.text(draft.names)}\n", "<draft>", "exec"), scope)
-                session = Session(self._folder / name, seed=self._seed)
+                session = Session(self._folder / name, seed=self._seed if seed is None else seed, kept=kept)
                 session.run(list(registry.registered))
         finally:
             registry.registered[:] = before
         return session.facts[0]
+
+
+def _seed_of(first: CaseFacts, seed: int) -> int:
+    """Return the seed for a replay: another one, unless statistics of random draws are recorded."""
+    return seed if any(pin.draws for pin in first.pinned.values()) else seed + 1
 
 
 def _far(mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> Iterator[str]:

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+import functools
 import inspect
 import io
 import itertools
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from goldsmith.recipe.seeding import seed_everything
+from goldsmith.worker.drafts.alone import Send, Task, do_alone
 from goldsmith.worker.drafts.guess_arguments import Known, guess
 from goldsmith.worker.drafts.observed_calls import Sightings
 from goldsmith.worker.drafts.specs import Arguments, Array, Built, Literal, Spec, Steps, build, walk
 from goldsmith.worker.drafts.targets import Target
 from goldsmith.worker.failure_reasons import in_words
 
-_MAX_TRIALS, _TRIALS_TIMEOUT_S, _MAX_OWNERS = 1500, 8.0, 60
+_MAX_TRIALS, _TRIALS_TIMEOUT_S, _MAX_OWNERS = 1500, 5.0, 60
+_SEARCH_S = 20.0
 CALL = "__call__"
 
 
@@ -38,6 +42,22 @@ class Call:
     """What has to be called before, on the same object."""
 
 
+class _Unseen:
+    """Stands for a result that another process has seen."""
+
+
+def as_sent(call: Call) -> dict[str, Any]:
+    """Return a call without what only its own process has: the part itself and what it returned."""
+    found = {item.name: getattr(call, item.name) for item in dataclasses.fields(call)}
+    returned = None if call.result is None else _Unseen()
+    return found | {"target": call.target.name, "result": returned, "prior": tuple(map(as_sent, call.prior))}
+
+
+def as_received(sent: dict[str, Any], target: Target) -> Call:
+    prior = tuple(as_received(item, target) for item in sent["prior"])
+    return Call(**(sent | {"target": target, "prior": prior}))
+
+
 class Finder:
     """A search for a call of each target; `troubles` has the reasons where there is none, by name."""
 
@@ -47,23 +67,71 @@ class Finder:
         self.built: dict[str, Built] = {}
         self.troubles: dict[str, str] = {}
 
-    def calls(self) -> dict[str, list[Call]]:
+    def calls(self, deadline: float) -> dict[str, list[Call]]:
         """Return calls by target, in the order of its methods. Search twice: what runs shows how other parts are
-        called."""
+        called. Each search has a process of its own, which a part may end."""
         found: dict[str, list[Call]] = {}
+        given_up: set[str] = set()
         for _ in range(2):
-            for target in self._targets:
-                if target.object is None or target.is_optimiser:
-                    continue
-                missing = [
-                    name for name in target.calls if name not in {_label(item) for item in found.get(target.name, ())}
-                ]
-                if missing:
-                    found.setdefault(target.name, []).extend(self._find(target, missing))
+            wanted = [item for item in self._targets if item.object is not None and not item.is_optimiser]
+            wanted = [item for item in wanted if item.name not in given_up]
+            models = [item for item in wanted if item.is_model]
+            others = [item for item in wanted if not item.is_model]
+            for group in (*([item] for item in models), others):  # models may be arguments of what comes later
+                missing = {item.name: self._missing(item, found) for item in group}
+                group = [item for item in group if missing[item.name]]
+                tasks = [Task(functools.partial(self._search, item, missing[item.name]), _SEARCH_S) for item in group]
+                for target, outcome in zip(group, do_alone(tasks, deadline=deadline), strict=True):
+                    calls = [self._take(target, *message) for message in outcome.messages]
+                    found.setdefault(target.name, []).extend(item for item in calls if item)
+                    if outcome.trouble:
+                        given_up.add(target.name)
+                        for name in self._missing(target, found):
+                            self.troubles[name] = outcome.trouble
         for target in self._targets:
             order = {name: at for at, name in enumerate(target.calls)}
             found.get(target.name, []).sort(key=lambda item: order.get(_label(item), -1))
         return found
+
+    def _missing(self, target: Target, found: Mapping[str, Sequence[Call]]) -> list[str]:
+        known = {_label(item) for item in found.get(target.name, ())}
+        return [name for name in target.calls if name not in known]
+
+    def _search(self, target: Target, missing: Sequence[str], send: Send) -> None:
+        """Search for calls of one target; send them, and everything else that was learnt on the way."""
+        self._sightings.on_sighting = lambda name, seen: send(("seen", name, seen))
+        models = len(self._models)
+        for call in self._find(target, missing):
+            send(("call", "", as_sent(call)))
+            send(("built", target.name, self.built.get(target.name)))
+            for item in self._models[models:]:
+                send(("model", "", item))
+            models = len(self._models)
+        send(("built", target.name, self.built.get(target.name)))
+        for name, why in self.troubles.items():
+            send(("trouble", name, why))
+
+    def _take(self, target: Target, kind: str, name: str, content: Any) -> Call | None:
+        """Take one message of a search; return a call if that is what it is."""
+        if kind == "call":
+            return as_received(content, target)
+        if kind == "seen":
+            self._sightings.take(name, content)
+        elif kind == "built" and content is not None:
+            self.built[name] = content
+        elif kind == "model" and content[0] not in [item for item, _ in self._models]:
+            self._models.append(content)
+        elif kind == "trouble":
+            self.troubles[name] = content
+        return None
+
+    def with_result(self, call: Call) -> Call | None:
+        """Return a call that another process has found with what it returns here; None where it fails."""
+        result, error = self.run(call.target, call.method, call.owner, call.arguments, call.prior)
+        if error:
+            self.troubles[_label(call)] = error
+            return None
+        return dataclasses.replace(call, result=result)
 
     def _find(self, target: Target, missing: Sequence[str]) -> Iterator[Call]:
         if not target.is_class:
@@ -202,7 +270,7 @@ class Finder:
         try:
             with self._sightings.watching(), contextlib.redirect_stdout(io.StringIO()):
                 return call(), ""
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             return None, in_words(error)
 
 
