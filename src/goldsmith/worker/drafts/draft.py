@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from goldsmith.gold.arrays import is_tensor
+from goldsmith.instruments.own_calls import OwnCode
+from goldsmith.instruments.own_files import OwnFiles
 from goldsmith.process.messages import Job, Proposal
 from goldsmith.recipe.imports import module_name
 from goldsmith.weights.values import first_of
@@ -44,9 +46,8 @@ def propose(job: Job) -> Proposal:
     finder = Finder(targets, sightings, job.seed)
     calls = finder.calls(deadline - _PROOF_S)
     others = OtherSolutions(folder, _files(targets, folder))
-    prover = Prover(
-        Path(job.scratch), job.seed, lambda draft: head_of([draft], names).replace(_HERE, repr(job.recipe)), others
-    )
+    own_code = OwnCode(OwnFiles.of(job), frozenset(name for item in targets for name in item.calls))
+    prover = Prover(job, own_code, lambda draft: head_of([draft], names).replace(_HERE, repr(job.recipe)), others)
     drafting = _Drafting(finder, prover, calls, sightings, job.seed, deadline)
     drafts = drafting.outputs(targets) if job.kind in ("outputs", "both") else []
     notes = []
@@ -135,16 +136,20 @@ class _Drafting:
             for kind, content, recorded in outcome.messages:
                 if kind == "trouble":
                     self._troubles[target.name] = content
-                elif not recorded or not recorded <= self._recorded:
+                    continue
+                self._covered.add(target.name)
+                if not recorded or not recorded <= self._recorded:  # else another part's case records all of it
                     self._recorded |= recorded
-                    self._covered.add(target.name)
                     self._labels |= {f"{target.name}.{block.label}" for block in content.blocks}
                     found.append(content)
         return found
 
     def _draft_target(self, target: Target, targets: Sequence[Target], main: str, send: Send) -> None:
         found = [call for item in self._calls.get(target.name, []) if (call := self._finder.with_result(item))]
-        if target.is_optimiser:
+        forward = self._forward_of(target)
+        if forward is not None:
+            self._prove(target, self._composer.of_backward(forward, target), send)
+        elif target.is_optimiser:
             self._prove(target, draft_optimiser(target, self._sightings.of(target.name)), send)
         elif target.is_model and found:
             name = MAIN if target.name == main else snake(target.name)
@@ -159,6 +164,14 @@ class _Drafting:
             send(("trouble", next(iter(self._finder.troubles.values()), "it runs only at times"), frozenset()))
         if target.is_class and target.object is not None and not target.is_optimiser:
             self._prove(target, self._initial(target, targets), send)
+
+    def _forward_of(self, target: Target) -> Call | None:
+        """Return a call of the forward pass to which a function is the backward pass."""
+        other, _, ending = target.name.rpartition("backward")
+        if target.is_class or ending or not other:
+            return None
+        found = [call for name in (f"{other}forward",) for call in self._calls.get(name, ()) if not call.method]
+        return self._finder.with_result(found[0]) if found else None
 
     def _initial(self, target: Target, targets: Sequence[Target]) -> Iterator[DraftCase]:
         kinds = tuple(item.object for item in targets if inspect.isclass(item.object) and item is not target)

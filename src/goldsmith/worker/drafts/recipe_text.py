@@ -27,13 +27,14 @@ _WIDTH = 112
 @dataclass(frozen=True)
 class Block:
     """Lines that are kept or dropped together. `needs` is the label of a block that they depend on, `unless` of one
-    that makes them unnecessary."""
+    that makes them unnecessary; what `may_draw` draws random numbers that make no difference."""
 
     label: str
     lines: tuple[str, ...]
     imports: frozenset[tuple[str, str]] = frozenset()
     needs: str = ""
     unless: str = ""
+    may_draw: bool = False
 
 
 @dataclass(frozen=True)

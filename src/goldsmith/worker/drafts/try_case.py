@@ -21,11 +21,13 @@ from goldsmith.gold.facts import CaseFacts, LeafFacts
 from goldsmith.gold.files import read_payload
 from goldsmith.gold.hints import advise
 from goldsmith.gold.manifest import FileEntry
+from goldsmith.instruments.own_calls import OwnCode
 from goldsmith.instruments.rounding_noise import rounding_noise
 from goldsmith.instruments.uninitialised import poison_empty_arrays
-from goldsmith.process.messages import KeptCase
+from goldsmith.process.messages import Job, KeptCase
 from goldsmith.recipe import decorators as registry
 from goldsmith.worker.drafts.other_solutions import OtherSolutions
+from goldsmith.worker.drafts.random_draws import watch_draws
 from goldsmith.worker.drafts.recipe_text import Block, DraftCase
 from goldsmith.worker.failure_reasons import in_words
 from goldsmith.worker.record_session import Session
@@ -34,6 +36,7 @@ _TRIAL_TIMEOUT_S = 25.0
 _NOISE, _MOST_NOISE = 1e-4, 4e-3
 """How far one draw of rounding noise may move most elements of a record, and any element, relative to its size:
 tolerances, made from many draws, are several times as large."""
+_RANDOM = "it depends on random numbers that are drawn inside, which other solutions draw in other ways"
 _ABOUT_ALL = ("identity-weights", "no-gradients")
 _SQUARE = "coinciding-sizes"
 
@@ -42,9 +45,10 @@ class Prover:
     """A runner of drafted cases in this process; `head` returns the imports that a case needs."""
 
     def __init__(
-        self, scratch: Path, seed: int, head: Callable[[DraftCase], str], others: OtherSolutions | None = None
+        self, job: Job, own_code: OwnCode | None, head: Callable[[DraftCase], str], others: OtherSolutions | None = None
     ) -> None:
-        self._scratch, self._seed, self._head, self._others = scratch, seed, head, others
+        self._scratch, self._course, self._seed = Path(job.scratch), Path(job.folder), job.seed
+        self._own_code, self._head, self._others = own_code, head, others
         self.recorded: set[str] = set()
         """Hashes of what the case that was proved last has recorded."""
         self._known: set[str] = set()
@@ -110,7 +114,8 @@ class Prover:
             return str(error) if isinstance(error, RecipeMisuse) else in_words(error)
         file = self._folder / "first" / first.file.name
         entry = FileEntry(file.name, file.stat().st_size, hashlib.sha256(file.read_bytes()).hexdigest())
-        moved = {} if first.file.sha256 == second.file.sha256 else {first.name: "two runs do not give the same"}
+        same = first.file.sha256 == second.file.sha256 and self._trace(first, "first") == self._trace(second, "second")
+        moved = {} if same else {first.name: "two runs do not give the same"}
         evidence = Evidence(
             mode="cases", seed=self._seed, cases=[first], files={entry.name: entry}, disagreements=moved
         )
@@ -126,15 +131,22 @@ class Prover:
         found += self._noisy(draft) if not found else []
         return found[0] if found else ""
 
+    def _trace(self, facts: CaseFacts, name: str) -> bytes:
+        return (self._folder / name / facts.trace).read_bytes() if facts.trace else b""
+
     def _changed_by_replay(self, draft: DraftCase, first: CaseFacts) -> list[str]:
         """Return why the solution does not agree with its own record; other random numbers must not matter, unless
         statistics of them are what is recorded."""
         seed = _seed_of(first, self._seed)
-        if not self._is_replayed(draft, first, seed):
+        with watch_draws(self._course) as draws:
+            changed = self._is_replayed(draft, first, seed)
+        if draws.found and not changed and seed != self._seed and not any(block.may_draw for block in draft.blocks):
+            return [_RANDOM]
+        if not changed:
             return []
         if seed == self._seed or self._is_replayed(draft, first, self._seed):
             return ["replayed on what it was given, it gives something else: it changes its arguments, or keeps state"]
-        return ["it depends on random numbers that are drawn inside, which other solutions draw in other ways"]
+        return [_RANDOM]
 
     def _is_replayed(self, draft: DraftCase, first: CaseFacts, seed: int) -> str:
         """Replay a case on its own record; return what differs, "" where nothing does."""
@@ -208,7 +220,12 @@ class Prover:
             scope: dict[str, object] = {"__name__": "draft"}
             with contextlib.redirect_stdout(io.StringIO()):
                 exec(compile(f"{self._head(draft)}\n{draft.text(draft.names)}\n", "<draft>", "exec"), scope)
-                session = Session(self._folder / name, seed=self._seed if seed is None else seed, kept=kept)
+                session = Session(
+                    self._folder / name,
+                    seed=self._seed if seed is None else seed,
+                    kept=kept,
+                    own_code=None if kept else self._own_code,
+                )
                 session.run(list(registry.registered))
         finally:
             registry.registered[:] = before

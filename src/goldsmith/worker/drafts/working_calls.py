@@ -16,6 +16,7 @@ from typing import Any
 
 from goldsmith.recipe.seeding import seed_everything
 from goldsmith.worker.drafts.alone import Send, Task, do_alone
+from goldsmith.worker.drafts.contracts import Contract, read_contract
 from goldsmith.worker.drafts.guess_arguments import Known, guess
 from goldsmith.worker.drafts.observed_calls import Sightings
 from goldsmith.worker.drafts.specs import Arguments, Array, Built, Literal, Spec, Steps, build, walk
@@ -64,6 +65,7 @@ class Finder:
     def __init__(self, targets: Sequence[Target], sightings: Sightings, seed: int) -> None:
         self._targets, self._sightings, self._seed = targets, sightings, seed
         self._models: list[tuple[Built, Sequence[Spec]]] = []
+        self._contracts: dict[tuple[str, str], Contract] = {}
         self.built: dict[str, Built] = {}
         self.troubles: dict[str, str] = {}
 
@@ -92,6 +94,20 @@ class Finder:
             order = {name: at for at, name in enumerate(target.calls)}
             found.get(target.name, []).sort(key=lambda item: order.get(_label(item), -1))
         return found
+
+    def contract(self, target: Target, method: str) -> Contract:
+        """Return what is said of the arguments of a function or method."""
+        key = (target.name, method)
+        if key not in self._contracts:
+            function = getattr(target.object, method) if method else target.object
+            name = f"{target.name}.{method}" if method else target.name
+            self._contracts[key] = read_contract(function, _about(target, method), self._sightings.of(name))
+        return self._contracts[key]
+
+    def about(self, call: Call) -> str:
+        """Return what docstrings say of what is called."""
+        function = getattr(call.target.object, call.method) if call.method else call.target.object
+        return f"{inspect.getdoc(function) or ''}\n\n{_about(call.target, call.method)}"
 
     def _missing(self, target: Target, found: Mapping[str, Sequence[Call]]) -> list[str]:
         known = {_label(item) for item in found.get(target.name, ())}
@@ -190,7 +206,8 @@ class Finder:
     def _call(
         self, target: Target, method: str, owner: Built | None, name: str, prior: Sequence[Call] = ()
     ) -> Call | None:
-        seen = [_explicit(target, method, _trim(item)) for item in self._sightings.of(name)]
+        contract, settings = self.contract(target, method), settings_of(owner)
+        seen = [_explicit(target, method, contract.fit(_trim(item), settings)) for item in self._sightings.of(name)]
         failures: list[str] = []
         for arguments in seen:
             result, error = self.run(target, method, owner, arguments, prior)
@@ -204,7 +221,9 @@ class Finder:
         try:
             guesses = guess(function, self._known(target, owner), skip=skip, about=_about(target, method))
             for guessed in itertools.islice(guesses, _MAX_TRIALS):
-                arguments = _explicit(target, method, guessed)
+                arguments = _explicit(target, method, contract.fit(guessed, settings))
+                if not contract.allows(arguments, settings):
+                    continue
                 result, error = self.run(target, method, owner, arguments, prior)
                 if not error and (result is not None or method):
                     return Call(target, arguments, method, owner, (), result, tuple(prior))
@@ -230,7 +249,7 @@ class Finder:
         return [*({**call.arguments, also: item[also]} for item in wanted if also in item), *wanted]
 
     def _known(self, target: Target, owner: Built | None) -> Known:
-        settings = _flat(dict(owner.arguments)) if owner else {}
+        settings = settings_of(owner)
         plain = [
             item for value in settings.values() for item in (value if isinstance(value, list | tuple) else [value])
         ]
@@ -318,6 +337,11 @@ def _library(module: str) -> str:
     names = vars(sys.modules[module]) if module in sys.modules else {}
     roots = {getattr(value, "__name__", "").partition(".")[0] for value in names.values() if inspect.ismodule(value)}
     return "torch" if "torch" in roots else "numpy" if "numpy" in roots else ""
+
+
+def settings_of(owner: Built | None) -> dict[str, Any]:
+    """Return what an object was built with, by name."""
+    return _flat(dict(owner.arguments)) if owner else {}
 
 
 def _flat(arguments: Arguments) -> dict[str, Any]:
