@@ -7,11 +7,11 @@ import os
 import pickle
 import select
 import signal
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from goldsmith.process.clocks import Clock
 from goldsmith.process.parent_watch import end_with_parent
 from goldsmith.worker.failure_reasons import in_words
 
@@ -35,9 +35,20 @@ class Outcome:
     trouble: str = ""
 
 
-def do_alone(tasks: Sequence[Task], *, deadline: float) -> Iterator[Outcome]:
+class Budget:
+    """Seconds that tasks have together, as they would pass if nothing else ran on the machine."""
+
+    def __init__(self, seconds: float) -> None:
+        self.left = seconds
+
+    def take(self, clock: Clock, at_once: int) -> None:
+        """Subtract what a task has taken, where so many ran at once."""
+        self.left -= min(clock.wall_s, clock.used_s()) / at_once
+
+
+def do_alone(tasks: Sequence[Task], *, budget: Budget, reserve: float = 0.0) -> Iterator[Outcome]:
     """Do tasks, each in a fork of this process, as many at once as there are cores, up to two; yield their outcomes in
-    order. None goes on after the `deadline`."""
+    order. None begins when no more than the `reserve` is left of the budget."""
     at_once = min(2, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1)
     waiting = list(enumerate(tasks))
     running: list[tuple[int, _Child]] = []
@@ -47,14 +58,15 @@ def do_alone(tasks: Sequence[Task], *, deadline: float) -> Iterator[Outcome]:
         while given < len(tasks):
             while waiting and len(running) < at_once:
                 number, task = waiting.pop(0)
-                limit = min(time.monotonic() + task.seconds, deadline)
-                if limit <= time.monotonic():
+                left = budget.left - reserve
+                if left <= 0:
                     done[number] = Outcome(trouble="there was no time left for it: a draft takes two minutes at most")
                 else:
-                    running.append((number, _Child(task, limit)))
+                    running.append((number, _Child(task, min(task.seconds, left))))
             for number, child in list(running):
                 if child.is_over(0.02 if len(running) == 1 else 0.01):
                     running.remove((number, child))
+                    budget.take(child.clock, min(at_once, len(tasks)))
                     done[number] = child.outcome
             while given in done:
                 yield done.pop(given)
@@ -67,7 +79,7 @@ def do_alone(tasks: Sequence[Task], *, deadline: float) -> Iterator[Outcome]:
 class _Child:
     def __init__(self, task: Task, limit: float) -> None:
         self.outcome, self._limit, self._task = Outcome(), limit, task
-        self._begun, self._data = time.monotonic(), bytearray()
+        self._data = bytearray()
         self._pipe, ours = os.pipe()
         parent = os.getpid()
         self._pid = os.fork()
@@ -75,6 +87,8 @@ class _Child:
             os.close(self._pipe)
             _work(task, ours, parent)
         os.close(ours)
+        self.clock = Clock(self._pid)
+        self.clock.used_s()  # which begins to count
 
     def is_over(self, patience: float) -> bool:
         """Read what it has sent; say whether it has ended, or has been ended because it is late."""
@@ -86,10 +100,8 @@ class _Child:
             if not content:
                 self._reap()
                 return True
-        if time.monotonic() > self._limit:
-            self.outcome.trouble = (
-                f"it did not come to an end within {max(1, round(self._limit - self._begun))} seconds"
-            )
+        if self.clock.overrun(self._limit):
+            self.outcome.trouble = f"it did not come to an end within {max(1, round(self._limit))} seconds"
             self.end()
             return True
         return False

@@ -14,7 +14,18 @@ from goldsmith.gold.arrays import is_array, is_tensor
 from goldsmith.weights.values import first_of
 from goldsmith.worker.drafts import variations
 from goldsmith.worker.drafts.recipe_text import Block, DraftCase, Scope, snake
-from goldsmith.worker.drafts.specs import Arguments, Array, Built, Literal, Spec, arrays_in, build, map_spec, walk
+from goldsmith.worker.drafts.specs import (
+    Arguments,
+    Array,
+    Built,
+    Group,
+    Literal,
+    Spec,
+    arrays_in,
+    build,
+    map_spec,
+    walk,
+)
 from goldsmith.worker.drafts.targets import Target
 from goldsmith.worker.drafts.working_calls import CALL, Call, Finder, is_called, settings_of, sizes_of
 
@@ -128,8 +139,21 @@ class Blocks:
             scope.lines.append(expression)
         else:
             is_call = call.method in ("forward", CALL)
-            expression, value = (expression, call.result) if is_call else self._without_cache(call, expression)
-            scope.lines.append(f'case.record("{label}", {recorded(expression, value, is_model=is_call)})')
+            keys = [] if call.owner or scope.models else self._state_keys(call)
+            if keys:
+                scope.lines += [
+                    f"value, state = {expression}",
+                    f'case.record("{label}", value)',
+                    f'case.record("{label}_state", {{key: state[key] for key in {keys!r}}})',
+                ]
+            else:
+                plain = (expression, call.result)
+                expression, value = plain if is_call else self._without_cache(call, expression)
+                scope.lines.append(f'case.record("{label}", {recorded(expression, value, is_model=is_call)})')
+            changed = {} if call.owner or scope.models else self._changed_dicts(call, arguments)
+            for name, changed_keys in changed.items():
+                text = f"{{key: {names[name]}[key] for key in {changed_keys!r}}}"
+                scope.lines.append(f'case.record("{label}_{name}", {text})')
         model = scope.models[0] if scope.models else ""
         if model and (trains or call.result is None):
             weights = f'case.record_weights({model}, name="{label}_weights")'
@@ -140,6 +164,40 @@ class Blocks:
                 scope.lines.append(f'case.record("{label}_{name}", {names[name]})')
                 break
         yield scope.block(label)
+
+    def _state_keys(self, call: Call) -> list[str]:
+        """Return the documented keys of a dict that a function returns after its result: others keep more in it."""
+        result = call.result
+        if not (isinstance(result, tuple) and len(result) == 2 and is_array(result[0]) and isinstance(result[1], dict)):
+            return []
+        return self._documented_keys(call, result[1])
+
+    def _documented_keys(self, call: Call, found: Mapping[Any, Any]) -> list[str]:
+        text = self._finder.about(call)
+        return [
+            key
+            for key, value in found.items()
+            if isinstance(key, str)
+            and (is_array(value) or type(value) in (int, float))
+            and re.search(rf"\b{re.escape(key)}\b", text)
+        ]
+
+    def _changed_dicts(self, call: Call, arguments: Arguments) -> dict[str, list[str]]:
+        """Return the documented keys that a call sets in dicts among its arguments, by argument."""
+        names = [name for name, spec in arguments.items() if _is_dict(spec)]
+        if not names:
+            return {}
+        values = build(arguments)
+        before = {name: dict(values[name]) for name in names}
+        _, error = self._finder.attempt(lambda: call.target.object(**values))
+        found: dict[str, list[str]] = {}
+        for name in names if not error else ():
+            old = before[name]
+            new = {key: item for key, item in values[name].items() if key not in old or old[key] is not item}
+            keys = self._documented_keys(call, new)
+            if keys:
+                found[name] = keys
+        return found
 
     def _second_blocks(self, call: Call) -> Iterator[Block]:
         """Yield a second call of a function that returns its state with its result, and takes it."""
@@ -163,7 +221,7 @@ class Blocks:
             names = names | {first: "following"}
         again = {**names, takes[0]: "state"}
         arguments = {**call.arguments, takes[0]: Literal(None)}
-        scope.lines.append(f'case.record("second", {self._expression(call, call.target.name, again, arguments)})')
+        scope.lines.append(f'case.record("second", {self._expression(call, call.target.name, again, arguments)}[0])')
         yield scope.block("second")
 
     def of_backward(self, forward: Call, target: Target) -> Iterator[DraftCase]:
@@ -290,6 +348,20 @@ class Blocks:
             parts.append(f"{name}={text}" if by_name and not only else text)
         method = f".{call.method}" if call.method and not is_called(call.target, call.method) else ""
         return f"{function}{method}({', '.join(parts)})"
+
+    def _doubts(self, calls: Sequence[Call]) -> tuple[str, ...]:
+        """Return a remark on arguments for which there is no evidence: no call was seen, and nothing is said."""
+        names: dict[str, None] = {}
+        for call in calls:
+            contract = self._finder.contract(call.target, call.method)
+            for name, spec in call.arguments.items() if call.is_guessed else ():
+                domain = contract.domains.get(name)
+                is_told = name in contract.shapes or (domain and (domain.lows or domain.highs))
+                if not is_told and isinstance(spec, Array | Literal | Group):
+                    names[name] = None
+        if not names:
+            return ()
+        return (f"Nothing says what {', '.join(names)} may be: that is guessed, so look whether it makes sense.",)
 
     def _without_cache(self, call: Call, expression: str) -> tuple[str, Any]:
         """Return the expression for what a function returns beside what it keeps for a backward pass, in whatever form;

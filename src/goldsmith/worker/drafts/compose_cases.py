@@ -52,6 +52,7 @@ class Composer(Blocks):
             setup.block("setup"),
             tuple(self._main_blocks(call, "model", models=("model",))),
             part=kind,
+            remarks=self._doubts([call]),
         )
         for other in (*self._other_settings(call, owner, floats=True), owner):
             scope = Scope()
@@ -143,7 +144,8 @@ class Composer(Blocks):
                     self._call_first(scope, call, f"{thing}.{path}", path.replace(".", "_"))
                 blocks = list(self._method_blocks(calls, thing, target.is_model))
                 title = f"{target.name}: its methods, one after another."
-                yield DraftCase(name, title, scope.block("setup"), tuple(blocks), part=target.name)
+                doubts = self._doubts(calls)
+                yield DraftCase(name, title, scope.block("setup"), tuple(blocks), part=target.name, remarks=doubts)
                 again = [
                     block for call in calls for block in self._again_blocks(call, thing, {}, prefix=f"{call.method}_")
                 ]
@@ -214,13 +216,13 @@ class Composer(Blocks):
         if not arrays_in(call.arguments) and not any(isinstance(spec, Built) for spec in call.arguments.values()):
             blocks = tuple(self._plain_blocks(call))
             title = f"What {kind} returns, for several arguments."
-            yield DraftCase(name, title, Block("setup", ()), blocks, part=kind)
+            yield DraftCase(name, title, Block("setup", ()), blocks, part=kind, remarks=self._doubts([call]))
             return
         trains = any(isinstance(spec, Steps) for spec in call.arguments.values())
         models = [key for key, spec in call.arguments.items() if isinstance(spec, Built) and spec.is_model]
         blocks = tuple(self._main_blocks(call, kind, models=(), trains=trains))
         title = f"What {kind} returns{' and what it does to the model' if trains else ''}."
-        yield DraftCase(name, title, Block("setup", ()), blocks, part=kind)
+        yield DraftCase(name, title, Block("setup", ()), blocks, part=kind, remarks=self._doubts([call]))
         setup, shared = Scope(), {}
         if models and not trains:
             shared = {key: setup.model(key, _plain_model(call.arguments[key])) for key in models}

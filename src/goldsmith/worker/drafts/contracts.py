@@ -32,9 +32,9 @@ from goldsmith.worker.drafts.specs import (
     Arguments,
     Array,
     Built,
+    Group,
     Literal,
     Spec,
-    map_spec,
 )
 
 _NUMBER = r"[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?"
@@ -114,6 +114,7 @@ class Contract:
     shapes: Mapping[str, Sequence[tuple[str, ...]]]
     several_rows: bool = False
     defaults: Mapping[str, Spec] = field(default_factory=dict)
+    text: str = ""
 
     def fit(self, arguments: Arguments, settings: Mapping[str, Any]) -> dict[str, Spec]:
         """Return arguments whose arrays are drawn from what is said of them; `settings` are what the object was built
@@ -123,10 +124,21 @@ class Contract:
         def fitted(name: str, spec: Spec) -> Spec:
             if isinstance(spec, Built) and spec.is_model:
                 return spec
-            domain = self.domains.get(name, Domain())
-            return map_spec(spec, lambda it: _fit(name, it, domain, sizes, arguments) if isinstance(it, Array) else it)
+            if isinstance(spec, Group) and spec.kind == "dict":  # what is said of a key, not of all of them
+                return spec.with_parts(tuple(map(fitted, map(str, spec.keys), spec.items)))
+            if isinstance(spec, Array):
+                return _fit(name, spec, self.domains.get(name) or self.domain_of(name), sizes, arguments)
+            return spec.with_parts(tuple(fitted(name, item) for item in spec.parts())) if spec.parts() else spec
 
         return {name: fitted(name, spec) for name, spec in arguments.items()}
+
+    def domain_of(self, key: str) -> Domain:
+        """Return what is said of a key of a dict."""
+        return _domain(key, self.text, [*self.domains, *self._keys()])
+
+    def _keys(self) -> list[str]:
+        """Return the names at the beginning of lines, as lists of keys have them."""
+        return re.findall(r"^\s*[-*]?\s*(\w+)\s*:", self.text, re.MULTILINE)
 
     def allows(self, arguments: Arguments, settings: Mapping[str, Any]) -> bool:
         """Say whether nothing that is said speaks against these arguments."""
@@ -173,7 +185,8 @@ def read_contract(function: Any, about: str, seen: Sequence[Arguments] = ()) -> 
         parameters = {}  # type: ignore[assignment]
     names = list(parameters)
     defaults = {name: Literal(item.default) for name, item in parameters.items() if type(item.default) in (int, float)}
-    domains = {name: _domain(name, text, names) for name in names}
+    known = {name: spec.value for call in (defaults, *seen) for name, spec in call.items() if isinstance(spec, Literal)}
+    domains = {name: _domain(name, text, names, known.get(name)) for name in names}
     for name in _decided_by_sign(function):
         if name in domains:
             domains[name].both_signs = True
@@ -184,10 +197,10 @@ def read_contract(function: Any, about: str, seen: Sequence[Arguments] = ()) -> 
                 domains[name].both_signs = True
     shapes = {name: shapes_in_docstring(text, name) for name in names}
     shapes = {name: item for name, item in shapes.items() if item}
-    return Contract(domains, shapes, bool(_ROWS.search(text)), defaults)
+    return Contract(domains, shapes, bool(_ROWS.search(text)), defaults, text)
 
 
-def _domain(name: str, text: str, names: Sequence[str]) -> Domain:
+def _domain(name: str, text: str, names: Sequence[str], known: Any = None) -> Domain:
     said = _said_of(name, text, names)
     domain = Domain(text=said)
     said = re.split(r",? which\b", _ROWS.sub(" ", said))[0]
@@ -213,7 +226,8 @@ def _domain(name: str, text: str, names: Sequence[str]) -> Domain:
         domain.lows.append(Limit(0.0))
     if _POSITIVE.search(plain):
         domain.lows.append(Limit(0.0, is_open=True))
-    is_probability = _PROBABLE.search(plain) or _PROBABILITIES.search(name)
+    could_be = not isinstance(known, int | float) or 0 <= known <= 1
+    is_probability = _PROBABLE.search(plain) or (_PROBABILITIES.search(name) and could_be)
     if is_probability and not _LOG_PROBABILITIES.search(name) and not (domain.low() and domain.high()):
         domain.lows.append(Limit(0.0, is_open=True))
         domain.highs.append(Limit(1.0, is_open=True))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from goldsmith.instruments.own_files import OwnFiles
 from goldsmith.process.messages import Job, Proposal
 from goldsmith.recipe.imports import module_name
 from goldsmith.weights.values import first_of
-from goldsmith.worker.drafts.alone import Send, Task, do_alone
+from goldsmith.worker.drafts.alone import Budget, Send, Task, do_alone
 from goldsmith.worker.drafts.compose_cases import MAIN, Composer
 from goldsmith.worker.drafts.initialisation import draft_initial
 from goldsmith.worker.drafts.observed_calls import Sightings, run_examples, run_public_tests
@@ -37,18 +36,18 @@ _DRAFT_S, _PROOF_S, _PART_S = 95.0, 50.0, 35.0
 
 def propose(job: Job) -> Proposal:
     """Return a recipe with a case for every part that could be called, and a TODO for every other."""
-    deadline = time.monotonic() + _DRAFT_S
+    budget = Budget(_DRAFT_S)
     folder = Path(job.folder)
     targets = find_targets(folder, job.parts)
     names = Names(_prefix(job), {item.module: item.search for item in job.parts})
     sightings = Sightings(targets, job.root, job.folder)
-    _observe(job, sightings, targets, deadline)
+    _observe(job, sightings, targets, budget)
     finder = Finder(targets, sightings, job.seed)
-    calls = finder.calls(deadline - _PROOF_S)
+    calls = finder.calls(budget, reserve=_PROOF_S)
     others = OtherSolutions(folder, _files(targets, folder))
     own_code = OwnCode(OwnFiles.of(job), frozenset(name for item in targets for name in item.calls))
     prover = Prover(job, own_code, lambda draft: head_of([draft], names).replace(_HERE, repr(job.recipe)), others)
-    drafting = _Drafting(finder, prover, calls, sightings, job.seed, deadline)
+    drafting = _Drafting(finder, prover, calls, sightings, job.seed, budget)
     drafts = drafting.outputs(targets) if job.kind in ("outputs", "both") else []
     notes = []
     if job.kind in ("checkpoint", "both"):
@@ -66,7 +65,7 @@ def propose(job: Job) -> Proposal:
     return Proposal(source, len(drafts), parts, short)
 
 
-def _observe(job: Job, sightings: Sightings, targets: Sequence[Target], deadline: float) -> None:
+def _observe(job: Job, sightings: Sightings, targets: Sequence[Target], budget: Budget) -> None:
     """See how the course's own examples and tests call what students write."""
 
     def work(send: Send) -> None:
@@ -75,7 +74,7 @@ def _observe(job: Job, sightings: Sightings, targets: Sequence[Target], deadline
         if job.public_tests:
             run_public_tests(sightings, job.root, job.public_tests, _SECONDS_FOR_TESTS)
 
-    (outcome,) = do_alone([Task(work, _SECONDS_FOR_TESTS + 5)], deadline=deadline)
+    (outcome,) = do_alone([Task(work, _SECONDS_FOR_TESTS + 5)], budget=budget)
     for name, seen in outcome.messages:
         sightings.take(name, seen)
 
@@ -103,10 +102,10 @@ class _Drafting:
         calls: Mapping[str, Sequence[Call]],
         sightings: Sightings,
         seed: int,
-        deadline: float,
+        budget: Budget,
     ) -> None:
         self._finder, self._prover, self._calls, self._sightings = finder, prover, calls, sightings
-        self._seed, self._deadline = seed, deadline
+        self._seed, self._budget = seed, budget
         self._composer = Composer(finder)
         self._composer.learn(calls)
         self._troubles = dict(finder.troubles)
@@ -130,7 +129,7 @@ class _Drafting:
         """Draft each target in a process of its own: what one does to it is no other's trouble."""
         tasks = [Task(work, seconds) for work in works]
         found = []
-        for target, outcome in zip(targets, do_alone(tasks, deadline=self._deadline), strict=True):
+        for target, outcome in zip(targets, do_alone(tasks, budget=self._budget), strict=True):
             if outcome.trouble:
                 self._troubles[target.name] = outcome.trouble
             for kind, content, recorded in outcome.messages:

@@ -43,9 +43,9 @@ def watch_draws(folder: Path) -> Iterator[Draws]:
         torch = sys.modules.get("torch")
         if torch is not None:
             stack.enter_context(_mode(torch, draws))
-        for module in (random, sys.modules.get("numpy.random")):
-            if module is not None:
-                stack.enter_context(_noting(module, draws))
+        numpy = sys.modules.get("numpy")
+        for module in (random, *([numpy.random] if numpy is not None else [])):  # which numpy imports only now
+            stack.enter_context(_noting(module, draws))
         yield draws
 
 

@@ -198,8 +198,12 @@ def other_values(arguments: Arguments, contract: Contract) -> Iterator[Arguments
     literals = {name: spec.value for name, spec in arguments.items() if isinstance(spec, Literal)}
     lists = [value for value in literals.values() if isinstance(value, list | tuple) and value]
     belong = len(lists) > 1 and len(set(map(len, lists))) == 1
+    ordered = any(map(_is_sorted, lists))
     pools = {
-        name: _pool(value, contract.domains.get(name, Domain()), together=belong) for name, value in literals.items()
+        name: [*_same_changes(value, ordered)]
+        if belong and isinstance(value, list | tuple)
+        else _pool(value, contract.domains.get(name, Domain()))
+        for name, value in literals.items()
     }
     pools = {name: pool for name, pool in pools.items() if pool}
     most = max((len(pool) for pool in pools.values()), default=0)
@@ -213,7 +217,20 @@ def other_values(arguments: Arguments, contract: Contract) -> Iterator[Arguments
             yield from ({**arguments, name: Literal(value)} for value in pool[:4])
 
 
-def _pool(value: Any, domain: Domain, *, together: bool) -> list[Any]:
+def _same_changes(value: Any, ordered: bool) -> Iterator[Any]:
+    """Yield the same changes of every list, so that those that belong together keep one length."""
+    yield value[:1]
+    if not ordered:
+        yield value[::-1]
+        yield type(value)([*value, *value])
+
+
+def _is_sorted(value: Any) -> bool:
+    numbers = all(type(item) in (int, float) for item in value)
+    return numbers and len(value) > 2 and list(value) == sorted(value)
+
+
+def _pool(value: Any, domain: Domain) -> list[Any]:
     if type(value) is bool:
         return [not value]
     if type(value) is int:
@@ -227,7 +244,7 @@ def _pool(value: Any, domain: Domain, *, together: bool) -> list[Any]:
     if isinstance(value, bytes):
         return [b"a", *([b""] if _may_be_empty(domain) else []), bytes(range(0, 256, 5)), value[::-1]]
     if isinstance(value, list | tuple) and value:
-        return [item for item in _lists(value, domain, together) if item != value]
+        return [item for item in _lists(value, domain) if item != value]
     return []
 
 
@@ -246,12 +263,11 @@ def _floats(value: float, domain: Domain) -> list[float]:
     return found
 
 
-def _lists(value: Any, domain: Domain, together: bool) -> list[Any]:
-    """Return other lists of the same kind of items; sorted ones stay sorted, and of several that belong together none
-    gets other lengths than the rest."""
+def _lists(value: Any, domain: Domain) -> list[Any]:
+    """Return other lists of the same kind of items; sorted ones stay sorted, and shares stay shares."""
     kind = type(value)
     numbers = all(type(item) in (int, float) for item in value)
-    is_sorted = numbers and len(value) > 2 and list(value) == sorted(value)
+    is_sorted = _is_sorted(value)
     is_distribution = numbers and all(item >= 0 for item in value) and math.isclose(sum(value), 1.0, abs_tol=1e-6)
     found = [] if is_sorted else [value[::-1]]
     if is_distribution:
@@ -261,8 +277,7 @@ def _lists(value: Any, domain: Domain, together: bool) -> list[Any]:
     found += [value[:1], *([value[:0]] if _may_be_empty(domain) else [])]
     if not is_sorted:
         found.append(kind([*value, *value]))
-    if not together and _hashable(value) and not is_sorted:
-        found.append(kind(dict.fromkeys(value)))
+        found += [kind(dict.fromkeys(value))] if _hashable(value) else []
     return found
 
 

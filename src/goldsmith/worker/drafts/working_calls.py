@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from goldsmith.recipe.seeding import seed_everything
-from goldsmith.worker.drafts.alone import Send, Task, do_alone
+from goldsmith.worker.drafts.alone import Budget, Send, Task, do_alone
 from goldsmith.worker.drafts.contracts import Contract, read_contract
 from goldsmith.worker.drafts.guess_arguments import Known, guess
 from goldsmith.worker.drafts.observed_calls import Sightings
@@ -41,6 +41,8 @@ class Call:
     result: Any = None
     prior: tuple[Call, ...] = ()
     """What has to be called before, on the same object."""
+    is_guessed: bool = False
+    """Whether nobody was seen to call it so."""
 
 
 class _Unseen:
@@ -69,7 +71,7 @@ class Finder:
         self.built: dict[str, Built] = {}
         self.troubles: dict[str, str] = {}
 
-    def calls(self, deadline: float) -> dict[str, list[Call]]:
+    def calls(self, budget: Budget, *, reserve: float) -> dict[str, list[Call]]:
         """Return calls by target, in the order of its methods. Search twice: what runs shows how other parts are
         called. Each search has a process of its own, which a part may end."""
         found: dict[str, list[Call]] = {}
@@ -83,7 +85,7 @@ class Finder:
                 missing = {item.name: self._missing(item, found) for item in group}
                 group = [item for item in group if missing[item.name]]
                 tasks = [Task(functools.partial(self._search, item, missing[item.name]), _SEARCH_S) for item in group]
-                for target, outcome in zip(group, do_alone(tasks, deadline=deadline), strict=True):
+                for target, outcome in zip(group, do_alone(tasks, budget=budget, reserve=reserve), strict=True):
                     calls = [self._take(target, *message) for message in outcome.messages]
                     found.setdefault(target.name, []).extend(item for item in calls if item)
                     if outcome.trouble:
@@ -189,7 +191,7 @@ class Finder:
             made += [self._as_built(target, item) for item in itertools.islice(guessed, _MAX_OWNERS)]
         count, first = 0, True
         for owner in dict.fromkeys(made):
-            _, error = self._run(lambda owner=owner: build({"it": owner}))
+            _, error = self.attempt(lambda owner=owner: build({"it": owner}))
             if error:
                 if first:  # the likeliest arguments give the most useful reason
                     self.troubles[target.name] = error
@@ -215,7 +217,7 @@ class Finder:
                 others = tuple(item for item in seen if item is not arguments)
                 return Call(target, arguments, method, owner, others, result, tuple(prior))
             failures.append(error)
-        deadline = time.monotonic() + _TRIALS_TIMEOUT_S
+        deadline = time.process_time() + _TRIALS_TIMEOUT_S
         function = getattr(target.object, method) if method else target.object
         skip = 1 if method and inspect.isfunction(inspect.getattr_static(target.object, method, None)) else 0
         try:
@@ -226,9 +228,9 @@ class Finder:
                     continue
                 result, error = self.run(target, method, owner, arguments, prior)
                 if not error and (result is not None or method):
-                    return Call(target, arguments, method, owner, (), result, tuple(prior))
+                    return Call(target, arguments, method, owner, (), result, tuple(prior), is_guessed=True)
                 failures.append(error or "it returns nothing")
-                if time.monotonic() > deadline:
+                if time.process_time() > deadline:
                     break
         except (TypeError, ValueError) as error:
             failures.append(in_words(error))
@@ -282,9 +284,10 @@ class Finder:
                 function, method, {name: values[name] for name in values if not name.startswith("*")}, more, args
             )
 
-        return self._run(call)
+        return self.attempt(call)
 
-    def _run(self, call: Any) -> tuple[Any, str]:
+    def attempt(self, call: Any) -> tuple[Any, str]:
+        """Make a call from a seed, and watch what it calls; return its result, or None and the error."""
         seed_everything(self._seed, threads=1)
         try:
             with self._sightings.watching(), contextlib.redirect_stdout(io.StringIO()):
