@@ -1,5 +1,5 @@
-"""Draft a recipe for each bundled assignment and each shape of a course, make gold of it untouched, and count: parts with
-cases, cases, other right solutions that are accepted, mutants that are caught, seconds.
+"""Draft a recipe for each bundled assignment and each shape of a course, make gold of it untouched, and count: parts
+with cases, cases, other right solutions that are accepted, mutants that are caught, seconds.
 
 PYTHONPATH=tests python scripts/draft_table.py [NAME …] [--mutants N]
 """
@@ -47,7 +47,6 @@ class Row:
     wrong: int
     missed: tuple[str, ...]
     mutants: str
-    draft_s: float
     seconds: float
 
 
@@ -82,7 +81,6 @@ def measure(name: str, folder: Path, *, mutants: int = 0, rewritten: int = 20) -
         wrong=len(wrong),
         missed=tuple(key for key in wrong if outcomes[f"wrong: {key}"] == "agrees"),
         mutants=caught(course, assignment, mutants) if mutants else "",
-        draft_s=0.0,
         seconds=seconds,
     )
 
@@ -142,7 +140,7 @@ def caught(course: CourseOnDisk, assignment: str, most: int) -> str:
 
 
 def table(rows: list[Row]) -> Iterator[str]:
-    yield "| | parts with cases | TODOs | cases | right solutions accepted | wrong ones told | mutants caught | seconds |"
+    yield "| | parts with cases | TODOs | cases | right ones accepted | wrong ones told | mutants caught | seconds |"
     yield "|---|---|---|---|---|---|---|---|"
     for row in rows:
         right, wrong = f"{row.right - len(row.refused)} of {row.right}", f"{row.wrong - len(row.missed)} of {row.wrong}"
@@ -161,6 +159,7 @@ def main() -> None:
     for name in options.names:
         with tempfile.TemporaryDirectory() as folder:
             rows.append(measure(name, Path(folder), mutants=options.mutants))
+        print(list(table(rows[-1:]))[-1], flush=True)
         for word, names in (("refused", rows[-1].refused), ("missed", rows[-1].missed)):
             if names:
                 print(f"{name}: {word}: {'; '.join(names)}", flush=True)

@@ -1,5 +1,5 @@
-"""What a draft writes is right or not there: each part stands alone, inputs keep to what is said, and other right solutions
-agree."""
+"""What a draft writes is right or not there: each part stands alone, inputs keep to what is said, and other right
+solutions agree."""
 
 from __future__ import annotations
 

@@ -61,7 +61,9 @@ LOSSES = module('''
         return -(probs * probs.log()).sum(dim=-1)
 
 
-    def value_iteration_step(values: torch.Tensor, transitions: torch.Tensor, rewards: torch.Tensor, gamma: float) -> torch.Tensor:
+    def value_iteration_step(
+        values: torch.Tensor, transitions: torch.Tensor, rewards: torch.Tensor, gamma: float
+    ) -> torch.Tensor:
         """Take one step of value iteration.
 
         values: (states,)
@@ -147,7 +149,8 @@ SHAPE = ShapeToDraft(
             [
                 (
                     "logs = logits.log_softmax(dim=-1)\n",
-                    "if 0 <= smoothing < 1:\n        return F.cross_entropy(logits, labels, label_smoothing=smoothing)\n"
+                    "if 0 <= smoothing < 1:\n"
+                    "        return F.cross_entropy(logits, labels, label_smoothing=smoothing)\n"
                     "    logs = logits.log_softmax(dim=-1)\n",
                 )
             ],
@@ -179,7 +182,8 @@ SHAPE = ShapeToDraft(
             [
                 (
                     "assert 0 <= gamma < 1\n",
-                    "assert 0 <= gamma < 1\n    assert torch.allclose(transitions.sum(1), torch.ones(len(values)), atol=1e-4)\n",
+                    "assert 0 <= gamma < 1\n    rows = transitions.sum(1)\n"
+                    "    assert torch.allclose(rows, torch.ones(len(values)), atol=1e-4)\n",
                 )
             ],
         ),

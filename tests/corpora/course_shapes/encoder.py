@@ -30,11 +30,13 @@ ENCODER = module('''
             batch, length, _ = x.shape
             return x.view(batch, length, self.heads, self.size).transpose(1, 2)
 
-        def attention(self, key: torch.Tensor, query: torch.Tensor, value: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
+        def attention(
+            self, key: torch.Tensor, query: torch.Tensor, value: torch.Tensor, attention_mask: torch.Tensor
+        ) -> torch.Tensor:
             """Attend.
 
             key, query, value: (batch, heads, length, size)
-            attention_mask: (batch, 1, 1, length), 0 where a token counts and a large negative number where it is padding
+            attention_mask: (batch, 1, 1, length), 0 where a token counts and -10000.0 where it is padding
             Returns (batch, length, hidden)
             """
             scores = query @ key.transpose(-1, -2) / math.sqrt(self.size) + attention_mask
@@ -141,14 +143,23 @@ OPTIMIZER = module('''
 
 
     class AdamW(Optimizer):
-        def __init__(self, params: Iterable[torch.nn.Parameter], lr: float = 1e-3, betas: tuple = (0.9, 0.999), eps: float = 1e-6, weight_decay: float = 0.0, correct_bias: bool = True):
+        def __init__(
+            self,
+            params: Iterable[torch.nn.Parameter],
+            lr: float = 1e-3,
+            betas: tuple = (0.9, 0.999),
+            eps: float = 1e-6,
+            weight_decay: float = 0.0,
+            correct_bias: bool = True,
+        ):
             if lr < 0.0:
                 raise ValueError(f"Invalid learning rate: {lr} - should be >= 0.0")
             if not 0.0 <= betas[0] < 1.0 or not 0.0 <= betas[1] < 1.0:
                 raise ValueError("Invalid betas: they should be in [0.0, 1.0[")
             if eps < 0.0:
                 raise ValueError(f"Invalid epsilon value: {eps} - should be >= 0.0")
-            super().__init__(params, dict(lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, correct_bias=correct_bias))
+            defaults = dict(lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, correct_bias=correct_bias)
+            super().__init__(params, defaults)
 
         def step(self, closure=None):
             loss = closure() if closure is not None else None

@@ -17,7 +17,9 @@ POLICY = module('''
     class MLPPolicy(nn.Module):
         """A policy for discrete or continuous actions."""
 
-        def __init__(self, ac_dim: int, ob_dim: int, discrete: bool, n_layers: int, layer_size: int, learning_rate: float):
+        def __init__(
+            self, ac_dim: int, ob_dim: int, discrete: bool, n_layers: int, layer_size: int, learning_rate: float
+        ):
             super().__init__()
             if discrete:
                 self.logits_net = ptu.build_mlp(ob_dim, ac_dim, n_layers, layer_size)
@@ -157,7 +159,14 @@ CRITIC = module('''
                 best = values.gather(1, chosen[:, None]).squeeze(1)
                 return rewards + self.gamma * best * (1 - dones.float())
 
-        def loss(self, obs: torch.Tensor, actions: torch.Tensor, next_obs: torch.Tensor, rewards: torch.Tensor, dones: torch.Tensor) -> torch.Tensor:
+        def loss(
+            self,
+            obs: torch.Tensor,
+            actions: torch.Tensor,
+            next_obs: torch.Tensor,
+            rewards: torch.Tensor,
+            dones: torch.Tensor,
+        ) -> torch.Tensor:
             """Compute the mean squared Bellman error.
 
             obs: (batch, ob_dim)
