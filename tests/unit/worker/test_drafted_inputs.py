@@ -29,6 +29,7 @@ def allows(text: str, **arguments: float) -> bool:
         ("q: between 0 and 1", (0, 1, 0.5), (-1, 1.2)),
         ("q: the discount, in [0, 1)", (0, 0.9), (1, -0.1)),
         ("q: 0 < q <= 1", (0.1, 1), (0, 1.1)),
+        ("Move by a share of q, which is between 0 and 1.", (0, 0.5), (2,)),
         ("q must not be negative", (0, 3), (-1,)),
         ("q: a positive number", (0.1,), (0, -1)),
         ("q: greater than n, which is at least 0", (4, 9), (3, 2)),

@@ -242,8 +242,9 @@ def _said_of(name: str, text: str, names: Sequence[str]) -> str:
         after = text[match.end() : match.end() + 300]
         if re.match(rf"(?:\s*,\s*(?:and\s+)?(?:{others}))+\s*[:(]", after):  # `gamma, lam: between 0 and 1`
             after = after[re.match(rf"(?:\s*,\s*(?:and\s+)?(?:{others}))+", after).end() :]  # type: ignore[union-attr]
-        elif not re.match(r"\s*[:(]|\s+(?:is|must|should|has|in|of|<|>)", after):
+        elif not re.match(r"\s*[:(]|\s+(?:is|must|should|has|in|of|<|>)|,?\s+which\b", after):
             continue
+        after = re.sub(r"^,?\s+which\b", "", after)
         after = re.split(
             rf"\n\s*-?\s*(?:{others}|Returns?\b|Outputs?\b)\s*(?:[:(,]|\n|a )|\n\s*\n|\n\s*Returns?\b", after
         )[0]

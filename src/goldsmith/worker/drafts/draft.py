@@ -112,6 +112,8 @@ class _Drafting:
         self._covered: set[str] = set()
         self._labels: set[str] = set()
         self._recorded: set[str] = set()
+        self._against: dict[str, str] = {}
+        """What is against recording a method, by `Class.method`."""
 
     def outputs(self, targets: Sequence[Target]) -> list[DraftCase]:
         """Return cases in the order of their targets; the outermost model's case has the name that tests expect."""
@@ -133,6 +135,9 @@ class _Drafting:
             if outcome.trouble:
                 self._troubles[target.name] = outcome.trouble
             for kind, content, recorded in outcome.messages:
+                if kind == "against":
+                    self._against.setdefault(f"{target.name}.{content[0]}", content[1])
+                    continue
                 if kind == "trouble":
                     self._troubles[target.name] = content
                     continue
@@ -188,6 +193,8 @@ class _Drafting:
                 if draft.name in done:
                     continue
                 proved, reason = self._prover.prove(draft)
+                for label, why in self._prover.reasons.items():
+                    send(("against", (label, why), frozenset()))
                 if proved is None:
                     send(("trouble", reason, frozenset()))
                     continue
@@ -236,6 +243,8 @@ class _Drafting:
                     found[f"{target.module}:{name}"] = self._troubles.get(name, "its arguments could not be guessed")
                 elif called[method].result is None and not self._is_shown(target, method):
                     found[f"{target.module}:{name}"] = "it returns nothing, and no weights change: record what it does"
+                elif called[method].result is not None and name in self._against and not self._is_recorded(name):
+                    found[f"{target.module}:{name}"] = self._against[name]
         return found
 
     def _is_shown(self, target: Target, method: str) -> bool:
@@ -244,6 +253,10 @@ class _Drafting:
         return any(
             f"{target.name}.{name}" in self._labels for name in (method, *(it for it in after if it != "forward"))
         )
+
+    def _is_recorded(self, name: str) -> bool:
+        """Say whether what a method returns is recorded in any case."""
+        return any(label == name or label.startswith(f"{name}_") for label in self._labels)
 
     def _why(self, target: Target) -> str:
         return next(

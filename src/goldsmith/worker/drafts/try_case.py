@@ -32,12 +32,12 @@ from goldsmith.worker.drafts.recipe_text import Block, DraftCase
 from goldsmith.worker.failure_reasons import in_words
 from goldsmith.worker.record_session import Session
 
-_TRIAL_TIMEOUT_S = 25.0
+_TRIAL_TIMEOUT_S, _OTHERS_TIMEOUT_S = 20.0, 12.0
 _NOISE, _MOST_NOISE = 1e-4, 4e-3
 """How far one draw of rounding noise may move most elements of a record, and any element, relative to its size:
 tolerances, made from many draws, are several times as large."""
 _RANDOM = "it depends on random numbers that are drawn inside, which other solutions draw in other ways"
-_ABOUT_ALL = ("identity-weights", "no-gradients")
+_ABOUT_ALL = ("identity-weights", "no-gradients", "initial-weights")
 _SQUARE = "coinciding-sizes"
 
 
@@ -49,6 +49,8 @@ class Prover:
     ) -> None:
         self._scratch, self._course, self._seed = Path(job.scratch), Path(job.folder), job.seed
         self._own_code, self._head, self._others = own_code, head, others
+        self.reasons: dict[str, str] = {}
+        """What is against blocks of the case that was tried last, by label."""
         self.recorded: set[str] = set()
         """Hashes of what the case that was proved last has recorded."""
         self._known: set[str] = set()
@@ -61,16 +63,25 @@ class Prover:
     def prove(self, draft: DraftCase) -> tuple[DraftCase | None, str]:
         """Return the case with the blocks that work and add something; None with a reason where none does."""
         deadline = time.process_time() + _TRIAL_TIMEOUT_S
+        self.reasons = {}
         kept, reason, _ = self._choose(draft, (), deadline)
         dropped: dict[str, str] = {}
-        for _ in range(3):  # without the blocks on which one variant disagrees, others may
-            failing = self._disagreeing(draft.with_blocks(kept), deadline) if kept else []
+        against: list[int] = []
+        tried = 0
+        while kept:  # without the blocks on which one variant disagrees, others may
+            failing, tried = self._disagreeing(draft.with_blocks(kept))
             if not failing:
                 break
-            kept, reason, dropped = self._choose(draft.with_blocks(kept), failing, deadline)
+            if set(failing) <= set(against):
+                return None, f"a solution with {self._named(failing[0])} gets something else"
+            against += failing
+            kept, reason, more = self._choose(draft.with_blocks(kept), against, deadline)
+            dropped |= more
         if not kept:
             return None, reason
-        remarks = tuple(f"Left out: {label}. {why[0].upper()}{why[1:]}." for label, why in dropped.items())
+        remarks = [f"Left out: {label}. {why[0].upper()}{why[1:]}." for label, why in dropped.items()]
+        if tried < len(self._others or ()):
+            remarks.append(f"It is slow: tried on {tried} of {len(self._others or ())} other right solutions.")
         proved = dataclasses.replace(draft.with_blocks(kept), remarks=(*draft.remarks, *remarks))
         self.recorded = _outputs(self._run(proved, "kept"))
         self._known |= self.recorded
@@ -94,6 +105,8 @@ class Prover:
                 problem = self._disagreement(tried, others)
                 if problem:
                     dropped[block.label] = problem
+            if problem:
+                self.reasons.setdefault(block.label, problem)
             if not problem:
                 squares = squares if kept else self.has_coinciding_sizes(draft.with_blocks([block]))
                 kept.append(block)
@@ -164,18 +177,26 @@ class Prover:
         other = [path for path in mine if not _is_number(mine[path]) and mine[path] != theirs[path]]
         return next(iter([*other, *_far(mine, theirs)]), "")
 
-    def _disagreeing(self, draft: DraftCase, deadline: float) -> list[int]:
-        """Return the variants of the solution that do not agree with a case, one of each kind of disagreement."""
+    def _disagreeing(self, draft: DraftCase) -> tuple[list[int], int]:
+        """Return the variants of the solution that do not agree with a case, one of each kind of disagreement, and how
+        many were tried before the time was up."""
         found: dict[str, int] = {}
-        first = self._run(draft, "first") if self._others else None
-        for number in range(len(self._others or ())):
-            if time.process_time() > deadline + _TRIAL_TIMEOUT_S or first is None or self._others is None:
-                break
+        if self._others is None:
+            return [], 0
+        first = self._run(draft, "first")
+        deadline = time.process_time() + _OTHERS_TIMEOUT_S
+        for number in range(len(self._others)):
+            if time.process_time() > deadline:
+                return list(found.values()), number
             with self._others.in_place(number):
                 problem = self._is_replayed(draft, first, _seed_of(first, self._seed))
             if problem and self._others.works(number):
                 found.setdefault(problem, number)
-        return list(found.values())
+        return list(found.values()), len(self._others)
+
+    def _named(self, number: int) -> str:
+        assert self._others is not None
+        return self._others.names[number]
 
     def _disagreement(self, draft: DraftCase, others: Sequence[int]) -> str:
         """Return how one of these variants differs from the solution in a case."""
@@ -185,7 +206,7 @@ class Prover:
             with self._others.in_place(number):
                 problem = self._is_replayed(draft, first, _seed_of(first, self._seed))
             if problem:
-                return f"a solution with {self._others.names[number]} gets something else ({problem})"
+                return f"a solution with {self._named(number)} gets something else ({problem})"
         return ""
 
     def _noisy(self, draft: DraftCase) -> list[str]:
