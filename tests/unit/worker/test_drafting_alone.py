@@ -87,5 +87,7 @@ def test_numbers_that_the_course_draws_are_noticed_and_those_of_a_case_are_not(t
 def test_numbers_that_torch_draws_are_noticed(tmp_path: Path) -> None:
     sampled = "import torch\ndef f():\n    return torch.distributions.Categorical(torch.ones(3)).sample()\n"
     assert draws_in(tmp_path, sampled)
+    attention = "torch.nn.functional.scaled_dot_product_attention(x, x, x)"
+    assert not draws_in(tmp_path, f"import torch\nx = torch.ones(1, 1, 3, 4)\ndef f():\n    return {attention}\n")
     evaluated = "import torch\ndef f():\n    return torch.dropout(torch.ones(3), 0.5, False)\n"
     assert not draws_in(tmp_path, evaluated)

@@ -134,12 +134,14 @@ class _Drafting:
         for target, outcome in zip(targets, do_alone(tasks, budget=self._budget), strict=True):
             if outcome.trouble:
                 self._troubles[target.name] = outcome.trouble
+            troubles = [content for kind, content, _ in outcome.messages if kind == "trouble"]
+            if troubles:
+                self._troubles[target.name] = troubles[0]  # what is against the main case says most
             for kind, content, recorded in outcome.messages:
                 if kind == "against":
                     self._against.setdefault(f"{target.name}.{content[0]}", content[1])
                     continue
                 if kind == "trouble":
-                    self._troubles[target.name] = content
                     continue
                 self._covered.add(target.name)
                 if not recorded or not recorded <= self._recorded:  # else another part's case records all of it
@@ -190,7 +192,7 @@ class _Drafting:
         done: set[str] = set()
         try:
             for draft in drafts:
-                if draft.name in done:
+                if draft.name in done or not draft.blocks:
                     continue
                 proved, reason = self._prover.prove(draft)
                 for label, why in self._prover.reasons.items():

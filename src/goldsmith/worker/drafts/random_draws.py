@@ -28,8 +28,10 @@ class Draws:
             if code.co_filename == "<draft>":
                 self.found = self.found or inside
                 return
+            if code.co_name == "__init__":
+                return
             if code.co_filename.startswith(self._folder):
-                if code.co_name in ("__init__", "<module>"):
+                if code.co_name == "<module>":
                     return
                 inside = True
             frame = frame.f_back
@@ -54,9 +56,15 @@ def _mode(torch: Any, draws: Draws) -> Any:
 
     class Watch(TorchDispatchMode):  # type: ignore[no-untyped-call]
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            if torch.Tag.nondeterministic_seeded in func.tags:
+            kwargs = kwargs or {}
+            if torch.Tag.nondeterministic_seeded not in func.tags:
+                return func(*args, **kwargs)
+            before = torch.get_rng_state()
+            result = func(*args, **kwargs)
+            # attention without dropout has the tag, too
+            if kwargs.get("generator") is not None or not torch.equal(before, torch.get_rng_state()):
                 draws.note()
-            return func(*args, **(kwargs or {}))
+            return result
 
     return Watch()  # type: ignore[no-untyped-call]
 
