@@ -70,7 +70,7 @@ def measure(name: str, folder: Path, *, mutants: int = 0, rewritten: int = 20) -
         name=name,
         parts=int(note.rpartition(" part")[0].rpartition(" ")[2]),
         left=recipe.count("# TODO "),
-        cases=recipe.count("@gs.case") + recipe.count("@gs.checkpoint"),
+        cases=recipe.count("\n@gs.case") + recipe.count("\n@gs.checkpoint"),
         right=len(right),
         refused=tuple(key for key in right if outcomes[f"right: {key}"] != "agrees"),
         wrong=len(wrong),

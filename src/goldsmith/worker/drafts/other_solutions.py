@@ -21,7 +21,7 @@ class OtherSolutions:
     """The solution's files rewritten in ways that must not matter, all of them at once in each variant."""
 
     def __init__(self, folder: Path, files: Mapping[str, Path]) -> None:
-        """`files` are those of the modules to be rewritten, by name."""
+        """Rewrite `files`, which are those of modules, by name."""
         self._folder, self._wanted = f"{folder}{os.sep}", list(files)
         made = {str(file): whole_variants(file.read_bytes(), most=_MOST) for file in dict.fromkeys(files.values())}
         self._codes: list[Mapping[str, CodeType]] = []
