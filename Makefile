@@ -5,7 +5,7 @@ WITH_TESTS := PYTHONPATH=tests $(BIN)/python
 DEMO ?= build/demo-course
 EXAMPLE_GOLD := examples/vla-course/tests/internal/fixtures
 
-.PHONY: demo docs tutorial reference test test-long test-port coverage matrix lint bench submissions kits reports tolerances rigor behaviour soak hostile bubblewrap browser picture example-gold class pages clean
+.PHONY: demo docs tutorial reference test test-long test-port coverage matrix lint bench submissions kits drafts reports tolerances rigor behaviour soak hostile bubblewrap browser picture example-gold class pages clean
 
 $(BIN)/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -86,6 +86,9 @@ submissions: $(BIN)/.ready  ## check every submission of the corpus against what
 
 kits: $(BIN)/.ready  ## the same with the kits that students get, in place of gold
 	$(WITH_TESTS) scripts/kit_table.py $(ARGS)
+
+drafts: $(BIN)/.ready  ## draft recipes for whole assignments, and count what they are worth: the table of docs/recipes.md
+	$(WITH_TESTS) scripts/draft_table.py $(ARGS)
 
 reports: $(BIN)/.ready  ## regenerate the reports of docs/six-reports.md
 	$(WITH_TESTS) scripts/six_reports.py --write

@@ -2,12 +2,12 @@
 
 python scripts/behaviour.py [SECTION …] [--accept]
 
-`make behaviour` compares with two things. `tests/corpora/behaviour/` is in the repository: a line for each subject, with what
-people read first and a hash of the rest, without what depends on the machine (numbers with a point, paths, times).
-`build/behaviour/` is this machine's: every document whole, as it was at the first run or the last `--accept`; there
-every digit counts, and the bytes of gold. So run it once before a change, and again after each step. `--accept` (`make
-behaviour ACCEPT=1`) takes what is there now for both, and `git diff tests/corpora/behaviour` shows what that means. Exits with
-1 if anything differs.
+`make behaviour` compares with two things. `tests/corpora/behaviour/` is in the repository: a line for each subject,
+with what people read first and a hash of the rest, without what depends on the machine (numbers with a point, paths,
+times). `build/behaviour/` is this machine's: every document whole, as it was at the first run or the last `--accept`;
+there every digit counts, and the bytes of gold. So run it once before a change, and again after each step. `--accept`
+(`make behaviour ACCEPT=1`) takes what is there now for both, and `git diff tests/corpora/behaviour` shows what that
+means. Exits with 1 if anything differs.
 """
 
 from __future__ import annotations

@@ -40,11 +40,11 @@ def case_code(source: bytes) -> CaseCode:
     tree.body = [part for node in tree.body for part in _imports_apart(node)]
     bindings = _bindings(tree)
     always = [node for node in tree.body if _acts(node) and not _is_main_guard(node)]
-    cases = {name: _hash([*always, *_needed(node, bindings)]) for name, node in _cases(tree)}
+    cases = {name: _hash([*always, *_needed(node, bindings)]) for name, node in cases_by_name(tree)}
     return CaseCode(whole, cases)
 
 
-def _cases(tree: ast.Module) -> Iterator[tuple[str, ast.stmt]]:
+def cases_by_name(tree: ast.Module) -> Iterator[tuple[str, ast.stmt]]:
     """Yield functions that a decorator marks as a case, by the case's name. A name that is defined twice is left
     out."""
     modules, marks = goldsmith_names(tree)

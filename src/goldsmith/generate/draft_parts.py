@@ -4,6 +4,8 @@ tests that show how they are called."""
 from __future__ import annotations
 
 import ast
+import functools
+import itertools
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -13,12 +15,15 @@ from goldsmith.course.layout import Assignment
 from goldsmith.course.solutions import Placement
 from goldsmith.course.starter_diff import parse_parts, written_by_students
 from goldsmith.course.starter_modules import read_starter
+from goldsmith.course.stubs import code_of, is_stub
 from goldsmith.process.messages import DraftPart
 from goldsmith.workspace.copies import Workspace
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _CALLED = ("forward", "__call__")
 _OWN = (*_CALLED, "__init__")
+_IMPORTED = re.compile(r"^\s*(?:from|import)\s+(\w+(?:\.\w+)+)", re.MULTILINE)
+_MOST_FILES = 400
 _TEST = re.compile(r"test_.*\.py|.*_test\.py")
 
 
@@ -49,12 +54,23 @@ def _left_to_students(assignment: Assignment, item: Placement) -> Iterator[Draft
     for name, node in parse_parts(content).items():
         other = solution.get(name)
         if isinstance(node, ast.ClassDef) and isinstance(other, ast.ClassDef):
-            for method in _methods(node, other, written):
+            left = _left_alone(node, other)
+            for method in (item for item in _methods(node, other, written) if item not in left):
                 doc = next((_doc(part) for part in node.body if getattr(part, "name", "") == method), "")
                 yield DraftPart(module, f"{name}.{method}" if method else name, is_class=True, search=search, doc=doc)
         elif name in written and isinstance(other, _FUNCTIONS) and not name.startswith("_"):
+            if is_stub(other) or (isinstance(node, _FUNCTIONS) and code_of(other) == code_of(node)):
+                continue  # the solution leaves it alone, too: next week's
             explicit = _asked_by_adapter(assignment, f"{module}.{name}")
             yield DraftPart(module, name, search=search, explicit=explicit, doc=_doc(node))
+
+
+def _left_alone(starter: ast.ClassDef, solution: ast.ClassDef) -> set[str]:
+    """Return the methods that the solution leaves as the starter has them, or as stubs."""
+    mine = {node.name: node for node in starter.body if isinstance(node, _FUNCTIONS)}
+    theirs = [node for node in solution.body if isinstance(node, _FUNCTIONS) and node.name in mine]
+    same = {node.name for node in theirs if is_stub(node) or code_of(node) == code_of(mine[node.name])}
+    return same - set(_OWN)
 
 
 def _doc(node: ast.stmt) -> str:
@@ -107,6 +123,8 @@ def import_name(folder: Path, target: Path) -> tuple[str, str]:
     inside = target.with_suffix("").parts
     if inside[-1] == "__init__":
         inside = inside[:-1]
+    if len(inside) > 1 and _is_imported_whole(folder, ".".join(inside)):
+        return ".".join(inside), ""
     top = 0
     for depth in range(len(target.parts) - 1, 0, -1):
         if not (folder / Path(*target.parts[:depth]) / "__init__.py").is_file():
@@ -116,6 +134,22 @@ def import_name(folder: Path, target: Path) -> tuple[str, str]:
     if not is_package and _has_code(folder / Path(*target.parts[:1])):
         top = 0
     return ".".join(inside[top:]), Path(*target.parts[:top]).as_posix() if top else ""
+
+
+def _is_imported_whole(folder: Path, name: str) -> bool:
+    """Say whether other files of the folder import a file by its whole name, though its folders may have no
+    `__init__.py`."""
+    return name in _imported_names(folder)
+
+
+@functools.lru_cache(maxsize=16)
+def _imported_names(folder: Path) -> frozenset[str]:
+    """Return the modules that the code in a folder imports, as it writes them."""
+    found: set[str] = set()
+    for path in itertools.islice(sorted(folder.rglob("*.py")), _MOST_FILES):
+        if not LITTER.intersection(path.relative_to(folder).parts):
+            found.update(_IMPORTED.findall(path.read_text(encoding="utf-8", errors="replace")))
+    return frozenset(found)
 
 
 def _has_code(folder: Path) -> bool:

@@ -16,7 +16,7 @@ from goldsmith.course.solutions import Placement, placements, variants_of
 from goldsmith.course.starter_diff import written_parts
 from goldsmith.course.subject import Subject
 from goldsmith.errors.base import GoldsmithError
-from goldsmith.errors.gold import GoldIsStale, GoldKept, OtherGold
+from goldsmith.errors.gold import CopyDisagrees, CopyFailsInSandbox, GoldIsStale, GoldKept, GoldRefused, OtherGold
 from goldsmith.errors.injection import IsInjected
 from goldsmith.errors.recipe import NoRecipe
 from goldsmith.foundation.wording import count_of
@@ -35,6 +35,7 @@ from goldsmith.generate.previous_gold import PreviousGold, redraw_notes, redrawn
 from goldsmith.generate.progress import Progress
 from goldsmith.generate.recording import Recording, file_entry
 from goldsmith.generate.refusals import refusal, refuse_failed
+from goldsmith.generate.refused_drafts import leave_out
 from goldsmith.generate.sources import Sources, StatSnapshot, hash_sources
 from goldsmith.generate.state import COPY_NAMES, CheckSolution, GenerationState, outcome_of
 from goldsmith.generate.two_runs import gather
@@ -159,7 +160,8 @@ def _stage(run: GenerationState, progress: Progress, staging: Staging) -> None:
     """Run steps 2 to 8 into the staging folder, and note what publishing it would change."""
     progress.begin(run.assignment.name)
     try:
-        _steps(run, progress, staging)
+        while not _accepted(run, progress, staging):
+            run.begin_again()
         run.file_changes = staging.file_changes()
         if staging.equals_target():
             run.outcome = UNCHANGED
@@ -168,6 +170,18 @@ def _stage(run: GenerationState, progress: Progress, staging: Staging) -> None:
             run.changes = gold_changes(old, staging.folder)
     finally:
         progress.end()
+
+
+def _accepted(run: GenerationState, progress: Progress, staging: Staging) -> bool:
+    """Run the steps; say whether to go on, and not to run them again without cases of a new draft that were refused."""
+    try:
+        _steps(run, progress, staging)
+    except (GoldRefused, CopyDisagrees, CopyFailsInSandbox) as refused:
+        if not run.is_drafted or not leave_out(run.assignment.recipe, refused):
+            raise
+        staging.discard()
+        return False
+    return True
 
 
 def _steps(run: GenerationState, progress: Progress, staging: Staging) -> None:
@@ -185,8 +199,9 @@ def _steps(run: GenerationState, progress: Progress, staging: Staging) -> None:
         note = ensure_recipe(assignment, placed, options, watcher)
     finally:
         if is_written and assignment.recipe.is_file():
+            run.is_drafted = True
             run.untouched = run.untouched.with_written(assignment.recipe)
-    if note:
+    if note and (is_written or not run.is_drafted):
         run.notes.append(note)
         placed = placements(assignment)
     sources = hash_sources(assignment, placed)

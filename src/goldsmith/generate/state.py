@@ -79,6 +79,8 @@ class GenerationState:
     implementations: list[Implementation] = field(default_factory=list)
     """What the two runs ran on, where they ran in place."""
     check_solution: CheckSolution | None = None
+    is_drafted: bool = False
+    """Whether this run has written the recipe."""
 
     @classmethod
     def begin(
@@ -98,6 +100,11 @@ class GenerationState:
             is_dry=is_dry,
             check_solution=check_solution,
         )
+
+    def begin_again(self) -> None:
+        """Forget what was found with a drafted recipe that has been changed since; keep what was said about it."""
+        self.untouched = self.untouched.with_written(self.assignment.recipe)
+        self.checks, self.files, self.advice, self.notes = [], [], [], self.notes[:1]
 
     def check_copy(self, folder: Path, placed: Sequence[Placement], watcher: Watcher) -> None:
         """Check a copy of the solution against the gold in `folder`, and note what there is to note about that."""

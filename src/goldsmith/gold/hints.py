@@ -113,10 +113,14 @@ def _uniform(case: CaseFacts, inputs: Sequence[LeafFacts]) -> Iterator[str]:
 def _untouched(case: CaseFacts, inputs: Sequence[LeafFacts], outputs: Sequence[LeafFacts]) -> Iterator[str]:
     whole = {leaf.path for leaf in (*inputs, *outputs) if leaf.path == case.item_path(leaf.path)}
     known = {leaf.sha256: leaf for leaf in inputs if leaf.elements > 1 or (leaf.is_text and leaf.path in whole)}
+    records: dict[str, list[LeafFacts]] = {}
     for leaf in outputs:
-        if leaf.is_text and leaf.path not in whole:
+        records.setdefault(case.item_path(leaf.path), []).append(leaf)
+    for path, leaves in records.items():
+        leaf = leaves[0]
+        if leaf.is_text and path not in whole:
             continue  # a list of words may contain an input word
-        if leaf.sha256 in known:
+        if all(item.sha256 in known for item in leaves):  # a layer may return what it was given beside its output
             same = case.label(known[leaf.sha256].path)
             yield f"{case.label(leaf.path)} equals {same}, so doing nothing passes: choose inputs that are changed"
 

@@ -57,6 +57,11 @@ def test_an_output_that_equals_its_input_is_named(course: CourseOnDisk) -> None:
     assert "output.y equals input.x, so doing nothing passes" in found["output-equals-input:a"]
 
 
+def test_a_layer_that_returns_its_input_beside_its_output_is_not_named(course: CourseOnDisk) -> None:
+    body = "x = case.input('x', lambda: np.arange(3.0))\ncase.record('y', (x * 2, x))"
+    assert advice(course, case(body)) == {}
+
+
 def test_an_answer_that_another_case_is_given_is_named(course: CourseOnDisk) -> None:
     body = """
     @gs.case

@@ -3,16 +3,31 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import inspect
+import re
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from goldsmith.gold.arrays import is_array, is_tensor
 from goldsmith.weights.values import first_of
 from goldsmith.worker.drafts import variations
-from goldsmith.worker.drafts.recipe_text import Block, Scope
-from goldsmith.worker.drafts.specs import Arguments, Array, Built, Literal, Spec, arrays_in, build, map_spec
-from goldsmith.worker.drafts.working_calls import CALL, Call, Finder, is_called, sizes_of
+from goldsmith.worker.drafts.recipe_text import Block, DraftCase, Scope, snake
+from goldsmith.worker.drafts.specs import (
+    Arguments,
+    Array,
+    Built,
+    Group,
+    Literal,
+    Spec,
+    arrays_in,
+    build,
+    map_spec,
+    walk,
+)
+from goldsmith.worker.drafts.targets import Target
+from goldsmith.worker.drafts.working_calls import CALL, Call, Finder, is_called, settings_of, sizes_of
 
 _OPERATORS = {"__len__": "len({0})", "__getitem__": "{0}[{1}]", "__contains__": "{1} in {0}", "__str__": "str({0})"}
 
@@ -55,6 +70,8 @@ class Blocks:
         A length may happen to equal the width of a layer.
         """
         for item in (arguments, *variations.longer(arguments)):
+            if self._within(call, item) is None:
+                continue
             result, error = self._finder.run(call.target, call.method, call.owner, item, call.prior)
             if not error and not _coincides(result) and not any(map(_coincides, arrays_in(item))):
                 return item
@@ -64,13 +81,22 @@ class Blocks:
         """Return arguments of other sizes, so that the results differ from those that another case has recorded."""
         return next((item for item in variations.longer(call.arguments) if self._runs(call, item)), call.arguments)
 
+    def _within(self, call: Call, arguments: Arguments) -> Arguments | None:
+        """Return arguments as they are to be drawn, None where something that is said speaks against them."""
+        contract, settings = self._finder.contract(call.target, call.method), settings_of(call.owner)
+        fitting = contract.fit(arguments, settings)
+        return fitting if contract.allows(fitting, settings) else None
+
     def _runs(self, call: Call, arguments: Arguments) -> bool:
+        if self._within(call, arguments) is None:
+            return False
         result, error = self._finder.run(call.target, call.method, call.owner, arguments, call.prior)
         return not error and type(result) is type(call.result)
 
     def _main_blocks(self, call: Call, function: str, models: Sequence[str], trains: bool = False) -> Iterator[Block]:
         """Yield the result, then gradients where there are any."""
-        result = first_of(call.result) if models and isinstance(call.result, tuple | list | dict) else call.result
+        value = call.result if models else self._without_cache(call, "")[1]
+        which, result = _differentiable(kept(value), is_model=bool(models) and kept(value) is value)
         flows = has_gradient(result) and not trains and not self._is_frozen(call)
         arguments = {key: _asking(spec) for key, spec in call.arguments.items()}
         flows_in = self._gradients_reach(call, arguments) if not trains and not self._is_frozen(call) else []
@@ -83,14 +109,16 @@ class Blocks:
         if not models:
             scope.use(call.target.module, call.target.name)
         expression = self._expression(call, function, names)
+        if not models:
+            expression, value = self._without_cache(call, expression)
         scope.lines += [
-            f"output = {recorded(expression, call.result, is_model=bool(models))}",
+            f"output = {recorded(expression, value, is_model=bool(models))}",
             'case.record("output", output)',
         ]
         yield scope.block("output")
         inside = [*models, *scope.models]
         backward = Scope()
-        backward.lines += backward_lines("output", result)
+        backward.lines += backward_lines(f"output{which}", result)
         records = [f"case.record_gradients({model})" for model in inside[:1] if self._has_parameters(call)]
         records += [f'case.record("gradient_of_{key}", {names[key]}.grad)' for key in flows_in]
         if records:
@@ -111,7 +139,21 @@ class Blocks:
             scope.lines.append(expression)
         else:
             is_call = call.method in ("forward", CALL)
-            scope.lines.append(f'case.record("{label}", {recorded(expression, call.result, is_model=is_call)})')
+            keys = [] if call.owner or scope.models else self._state_keys(call)
+            if keys:
+                scope.lines += [
+                    f"value, state = {expression}",
+                    f'case.record("{label}", value)',
+                    f'case.record("{label}_state", {{key: state[key] for key in {keys!r}}})',
+                ]
+            else:
+                plain = (expression, call.result)
+                expression, value = plain if is_call else self._without_cache(call, expression)
+                scope.lines.append(f'case.record("{label}", {recorded(expression, value, is_model=is_call)})')
+            changed = {} if call.owner or scope.models else self._changed_dicts(call, arguments)
+            for name, changed_keys in changed.items():
+                text = f"{{key: {names[name]}[key] for key in {changed_keys!r}}}"
+                scope.lines.append(f'case.record("{label}_{name}", {text})')
         model = scope.models[0] if scope.models else ""
         if model and (trains or call.result is None):
             weights = f'case.record_weights({model}, name="{label}_weights")'
@@ -123,11 +165,96 @@ class Blocks:
                 break
         yield scope.block(label)
 
+    def _state_keys(self, call: Call) -> list[str]:
+        """Return the documented keys of a dict that a function returns after its result: others keep more in it."""
+        result = call.result
+        if not (isinstance(result, tuple) and len(result) == 2 and is_array(result[0]) and isinstance(result[1], dict)):
+            return []
+        return self._documented_keys(call, result[1])
+
+    def _documented_keys(self, call: Call, found: Mapping[Any, Any]) -> list[str]:
+        text = self._finder.about(call)
+        return [
+            key
+            for key, value in found.items()
+            if isinstance(key, str)
+            and (is_array(value) or type(value) in (int, float))
+            and re.search(rf"\b{re.escape(key)}\b", text)
+        ]
+
+    def _changed_dicts(self, call: Call, arguments: Arguments) -> dict[str, list[str]]:
+        """Return the documented keys that a call sets in dicts among its arguments, by argument."""
+        names = [name for name, spec in arguments.items() if _is_dict(spec)]
+        if not names:
+            return {}
+        values = build(arguments)
+        before = {name: dict(values[name]) for name in names}
+        _, error = self._finder.attempt(lambda: call.target.object(**values))
+        found: dict[str, list[str]] = {}
+        for name in names if not error else ():
+            old = before[name]
+            new = {key: item for key, item in values[name].items() if key not in old or old[key] is not item}
+            keys = self._documented_keys(call, new)
+            if keys:
+                found[name] = keys
+        return found
+
+    def _second_blocks(self, call: Call) -> Iterator[Block]:
+        """Yield a second call of a function that returns its state with its result, and takes it."""
+        function = call.target.object
+        result = call.result
+        if not isinstance(result, tuple) or len(result) != 2 or not isinstance(result[1], dict):
+            return
+        parameters = inspect.signature(function).parameters
+        takes = [
+            name for name, item in parameters.items() if item.default is None or _is_dict(call.arguments.get(name))
+        ]
+        if not takes:
+            return
+        scope = Scope(label="second")
+        names = scope.bind(call.arguments)
+        scope.use(call.target.module, call.target.name)
+        scope.lines.append(f"following, state = {self._expression(call, call.target.name, names)}")
+        first = next(iter(names))
+        spec = call.arguments[first]
+        if isinstance(spec, Array) and tuple(spec.shape) == tuple(getattr(result[0], "shape", ())):
+            names = names | {first: "following"}
+        again = {**names, takes[0]: "state"}
+        arguments = {**call.arguments, takes[0]: Literal(None)}
+        scope.lines.append(f'case.record("second", {self._expression(call, call.target.name, again, arguments)}[0])')
+        yield scope.block("second")
+
+    def of_backward(self, forward: Call, target: Target) -> Iterator[DraftCase]:
+        """Yield a case for a backward pass, on the cache of the course's own forward pass."""
+        forward = self.settled(forward)
+        names = list(inspect.signature(target.object).parameters)
+        others = next((item for item in variations.longer(forward.arguments) if self._runs(forward, item)), None)
+        blocks = []
+        for label, arguments in (("output", forward.arguments), ("longer", others)):
+            if arguments is None or len(names) != 2:
+                continue
+            result, _ = self._finder.run(forward.target, "", None, arguments, ())
+            scope = Scope(label="" if label == "output" else label)
+            bound = scope.bind(arguments)
+            scope.use(forward.target.module, forward.target.name)
+            scope.use(target.module, target.name)
+            scope.lines.append(f"out, cache = {self._expression(forward, forward.target.name, bound)}")
+            shape = tuple(getattr(result[0], "shape", ()))
+            library = "torch" if is_tensor(result[0]) else "numpy"
+            upstream = scope.argument(names[0], Array(library, shape))
+            scope.lines.append(f'case.record("{label}", {target.name}({upstream}, cache))')
+            blocks.append(scope.block(label))
+        title = f"What {target.name} passes back, on what {forward.target.name} keeps."
+        yield DraftCase(snake(target.name), title, Block("setup", ()), tuple(blocks), part=target.name)
+
     def _again_blocks(
         self, call: Call, function: str, shared: Mapping[str, str], *, trains: bool = False, prefix: str = ""
     ) -> Iterator[Block]:
         seen = {repr(call.arguments)} if not shared else set()
-        for label, arguments in self._other_arguments(call):
+        for label, others in self._other_arguments(call):
+            arguments = self._within(call, others)
+            if arguments is None:
+                continue
             if repr(arguments) in seen and label != "others":
                 continue
             seen.add(repr(arguments))
@@ -169,10 +296,11 @@ class Blocks:
         for name, given in self._optional(call):
             yield f"with_{name}", given
         scalars = {key: spec for key, spec in base.items() if isinstance(spec, Literal)}
-        for number, values in enumerate(list(variations.other_values(scalars))[:3]):
+        contract = self._finder.contract(call.target, call.method)
+        for number, values in enumerate(list(variations.other_values(scalars, contract))[:3]):
             yield f"values_{number + 1}", {**base, **values}
-        for number, seen in enumerate(call.others[:3]):
-            if [len(array.shape) for array in arrays_in(seen)] != [len(array.shape) for array in arrays_in(base)]:
+        for number, seen in enumerate(call.others[:4]):
+            if _form(seen) != _form(base):
                 yield f"seen_{number + 1}", seen
 
     def _optional(self, call: Call) -> Iterator[tuple[str, Arguments]]:
@@ -184,9 +312,18 @@ class Blocks:
             return
         for name, parameter in parameters:
             if parameter.default is None and name not in call.arguments:
+                if not self._is_described(call, name, parameter):
+                    continue
                 for arguments in self._finder.guesses(call, also=name, most=6):
                     if self._runs(call, arguments):
                         yield name, arguments
+
+    def _is_described(self, call: Call, name: str, parameter: inspect.Parameter) -> bool:
+        """Say whether something tells what an optional argument may be: an annotation, a documented shape, a call."""
+        if parameter.annotation is not parameter.empty and "dict" not in str(parameter.annotation).lower():
+            return True
+        contract = self._finder.contract(call.target, call.method)
+        return name in contract.shapes or any(name in seen for seen in call.others)
 
     def _expression(
         self, call: Call, function: str, names: Mapping[str, str], arguments: Arguments | None = None
@@ -212,6 +349,29 @@ class Blocks:
         method = f".{call.method}" if call.method and not is_called(call.target, call.method) else ""
         return f"{function}{method}({', '.join(parts)})"
 
+    def _doubts(self, calls: Sequence[Call]) -> tuple[str, ...]:
+        """Return a remark on arguments for which there is no evidence: no call was seen, and nothing is said."""
+        names: dict[str, None] = {}
+        for call in calls:
+            contract = self._finder.contract(call.target, call.method)
+            for name, spec in call.arguments.items() if call.is_guessed else ():
+                domain = contract.domains.get(name)
+                is_told = name in contract.shapes or (domain and (domain.lows or domain.highs))
+                if not is_told and isinstance(spec, Array | Literal | Group):
+                    names[name] = None
+        if not names:
+            return ()
+        return (f"Nothing says what {', '.join(names)} may be: that is guessed, so look whether it makes sense.",)
+
+    def _without_cache(self, call: Call, expression: str) -> tuple[str, Any]:
+        """Return the expression for what a function returns beside what it keeps for a backward pass, in whatever form;
+        and that value."""
+        if not returns_cache(call.result, f"{self._finder.about(call)}\n{_source(call)}"):
+            return expression, call.result
+        if len(call.result) == 2:
+            return f"{expression}[0]", call.result[0]
+        return f"{expression}[:-1]", call.result[:-1]
+
     def _is_frozen(self, call: Call) -> bool:
         """Say whether a model has parameters and none of them is trained, so that gradients do not matter."""
         found = self._parameters(call)
@@ -235,8 +395,18 @@ class Blocks:
         if not wanted:
             return []
         result, error = self._finder.run(call.target, call.method, call.owner, arguments, call.prior)
-        result = first_of(result) if isinstance(result, tuple | list | dict) and result else result
-        return wanted if not error and has_gradient(result) else []
+        return wanted if not error and has_gradient(_differentiable(kept(result), is_model=False)[1]) else []
+
+
+def _is_dict(spec: Spec | None) -> bool:
+    return (isinstance(spec, Literal) and isinstance(spec.value, dict)) or getattr(spec, "kind", "") == "dict"
+
+
+def _form(arguments: Arguments) -> list[object]:
+    """Return what tells one way to call from another: which arguments there are, axes of arrays, modes and options."""
+    plain = [item for spec in arguments.values() for item in walk(spec) if isinstance(item, Literal)]
+    ranks = [len(array.shape) for array in arrays_in(arguments)]
+    return [list(arguments), ranks, [repr(it.value) for it in plain if isinstance(it.value, bool | str | dict | None)]]
 
 
 def _fewer(arguments: Arguments) -> Arguments:
@@ -254,7 +424,7 @@ def _asking(spec: Spec) -> Spec:
             spec,
             lambda item: (
                 dataclasses.replace(item, gradient=True)
-                if isinstance(item, Array) and item.library == "torch" and item.is_floating
+                if isinstance(item, Array) and item.library == "torch" and item.is_free
                 else item
             ),
         )
@@ -275,12 +445,70 @@ def backward_lines(name: str, result: Any, label: str = "") -> list[str]:
     ]
 
 
+def returns_cache(result: Any, text: str) -> bool:
+    """Say whether the last of several results is what a backward pass needs, by docstring and source."""
+    if not isinstance(result, tuple) or len(result) < 2:
+        return False
+    return _CACHE_DOCUMENTED.search(text) is not None or _CACHE_RETURNED.search(text) is not None
+
+
+_CACHE_DOCUMENTED = re.compile(r"(?:^|\n)\s*(?:Returns?|Outputs?)\b.*\bcache\b", re.DOTALL)
+_CACHE_RETURNED = re.compile(r"\breturn\b[^\n]*,\s*\(?cache\b")
+
+
+def _source(call: Call) -> str:
+    function = getattr(call.target.object, call.method) if call.method else call.target.object
+    try:
+        return inspect.getsource(function)
+    except (OSError, TypeError):
+        return ""
+
+
+def _differentiable(result: Any, *, is_model: bool) -> tuple[str, Any]:
+    """Return what gradients are passed back from, and how it is taken from a result: the main output of a model, of
+    other results the first item that has a gradient."""
+    if isinstance(result, tuple | list | dict) and result:
+        if is_model:
+            return "", first_of(result)
+        for key, item in result.items() if isinstance(result, dict) else enumerate(result):
+            if has_gradient(item):
+                return f"[{key!r}]", item
+        return "", None
+    return "", result
+
+
 def has_gradient(value: Any) -> bool:
     return bool(is_tensor(value) and value.is_floating_point() and value.requires_grad)
 
 
+def _parameters_of(value: Any) -> dict[str, str]:
+    """Return what of a distribution is the same for everybody who means the same, as names of attributes."""
+    torch = sys.modules.get("torch")
+    if torch is None or not isinstance(value, torch.distributions.Distribution):
+        return {}
+    kinds = torch.distributions
+    plain = value.base_dist if isinstance(value, kinds.Independent) else value
+    if isinstance(plain, kinds.Categorical | kinds.Bernoulli):
+        return {"probs": "probs" if plain is value else "base_dist.probs"}
+    if isinstance(plain, kinds.Normal | kinds.MultivariateNormal):
+        return {"mean": "mean", "variance": "variance"}
+    return {}
+
+
+def kept(value: Any) -> Any:
+    """Return the part of a result that `recorded` writes, where that is another value."""
+    names = _parameters_of(value)
+    found = {name: functools.reduce(getattr, path.split("."), value) for name, path in names.items()}
+    return found.get("probs", found) if found else value
+
+
 def recorded(expression: str, value: Any, *, is_model: bool) -> str:
-    """Write the part of a result that can be kept."""
+    """Write the part of a result that can be kept; of a distribution its parameters, which samples would hide."""
+    names = _parameters_of(value)
+    if "probs" in names:
+        return f"{expression}.{names['probs']}"
+    if names:
+        return f'{{"mean": (distribution := {expression}).mean, "variance": distribution.variance}}'
     if is_model and isinstance(value, tuple | list | dict) and value and not is_array(value):
         return f"case.first({expression})"
     if isinstance(value, set | frozenset):

@@ -52,6 +52,7 @@ class Composer(Blocks):
             setup.block("setup"),
             tuple(self._main_blocks(call, "model", models=("model",))),
             part=kind,
+            remarks=self._doubts([call]),
         )
         for other in (*self._other_settings(call, owner, floats=True), owner):
             scope = Scope()
@@ -64,6 +65,7 @@ class Composer(Blocks):
                 blocks,
                 part=kind,
             )
+        yield self._training(call, owner)
         flags = tuple(self._option_blocks(call, owner))
         if flags:
             title = f"{kind} with other settings."
@@ -71,6 +73,22 @@ class Composer(Blocks):
         dropped = variations.with_dropout(owner, call.target.object)
         if dropped is not None:
             yield self._dropout(call, dropped)
+
+    def _training(self, call: Call, owner: Built) -> DraftCase:
+        """Return a case for what is different in training: statistics of the batch, and running ones afterwards."""
+        kind = call.target.name
+        scope = Scope(train=True)
+        scope.model("model", owner)
+        plain = ", ".join(scope.bind(call.arguments).values())
+        result = recorded(f"model({plain})", call.result, is_model=True)
+        evaluated = recorded(f"model.eval()({plain})", call.result, is_model=True)
+        blocks = (
+            Block("training", (f'case.record("training", {result})',)),
+            Block("statistics", ('case.record_weights(model, name="after_training")',), needs="training"),
+            Block("evaluated", (f'case.record("then_evaluated", {evaluated})',), needs="statistics"),
+        )
+        title = f"{kind} in training mode, then its running statistics, and evaluated with them."
+        return DraftCase(f"{snake(kind)}_training", title, scope.block("setup"), blocks, part=kind)
 
     def _dropout(self, call: Call, owner: Built) -> DraftCase:
         kind = call.target.name
@@ -81,14 +99,15 @@ class Composer(Blocks):
         trained = f"case.first(model.train()({plain}))"
         title = f"{kind} where everything is dropped, which needs no draws: in evaluation nothing is, in training all."
         blocks = (
-            Block("modes", (evaluated, f'case.record("trained", {trained})')),
-            Block("modes", (evaluated, f'case.record("all_dropped", bool(({trained} == 0).all()))')),
+            Block("modes", (evaluated, f'case.record("trained", {trained})'), may_draw=True),
+            Block("modes", (evaluated, f'case.record("all_dropped", bool(({trained} == 0).all()))'), may_draw=True),
         )
         return DraftCase(f"{snake(kind)}_dropout", title, scope.block("setup"), blocks, part=kind)
 
     def _other_settings(self, call: Call, owner: Built, *, floats: bool) -> list[Built]:
         """Return the same object built with options that are not their default."""
         settings = dict(owner.arguments)
+        contract = self._finder.contract(call.target, "__init__")
         found = []
         for options in variations.other_options(call.target.object, settings):
             chosen = {
@@ -96,7 +115,7 @@ class Composer(Blocks):
                 for key, spec in options.items()
                 if isinstance(spec, Literal) and (type(spec.value) is float) is floats and type(spec.value) is not int
             }
-            if chosen and "drop" not in " ".join(chosen):
+            if chosen and "drop" not in " ".join(chosen) and contract.allows({**settings, **chosen}, {}):
                 made = dataclasses.replace(owner, arguments=tuple((settings | chosen).items()))
                 if made not in found:
                     found.append(made)
@@ -107,7 +126,8 @@ class Composer(Blocks):
             scope = Scope(label=f"option_{number + 1}")
             model = scope.model("model", other)
             names = scope.bind(call.arguments)
-            scope.lines.append(f'case.record("{scope.label}", case.first({model}({", ".join(names.values())})))')
+            text = recorded(f"{model}({', '.join(names.values())})", call.result, is_model=True)
+            scope.lines.append(f'case.record("{scope.label}", {text})')
             yield scope.block(scope.label)
 
     def _methods(self, calls: Sequence[Call], name: str) -> Iterator[DraftCase]:
@@ -124,7 +144,8 @@ class Composer(Blocks):
                     self._call_first(scope, call, f"{thing}.{path}", path.replace(".", "_"))
                 blocks = list(self._method_blocks(calls, thing, target.is_model))
                 title = f"{target.name}: its methods, one after another."
-                yield DraftCase(name, title, scope.block("setup"), tuple(blocks), part=target.name)
+                doubts = self._doubts(calls)
+                yield DraftCase(name, title, scope.block("setup"), tuple(blocks), part=target.name, remarks=doubts)
                 again = [
                     block for call in calls for block in self._again_blocks(call, thing, {}, prefix=f"{call.method}_")
                 ]
@@ -179,6 +200,9 @@ class Composer(Blocks):
                 backward.lines += backward_lines("result", call.result, method)
                 backward.lines.append(f'case.record_gradients({thing}, name="gradients_of_{method}")')
                 yield backward.block(f"{method} gradients", needs=method)
+            elif is_model:  # it may train
+                after = f'case.record_weights({thing}, name="after_{method.strip("_")}")'
+                yield Block(f"{method} weights", (after,), needs=method)
 
     def of_object(self, calls: Sequence[Call]) -> Iterator[DraftCase]:
         """Yield cases for an object that is not a torch module: the results of its methods, one after another."""
@@ -192,17 +216,17 @@ class Composer(Blocks):
         if not arrays_in(call.arguments) and not any(isinstance(spec, Built) for spec in call.arguments.values()):
             blocks = tuple(self._plain_blocks(call))
             title = f"What {kind} returns, for several arguments."
-            yield DraftCase(name, title, Block("setup", ()), blocks, part=kind)
+            yield DraftCase(name, title, Block("setup", ()), blocks, part=kind, remarks=self._doubts([call]))
             return
         trains = any(isinstance(spec, Steps) for spec in call.arguments.values())
         models = [key for key, spec in call.arguments.items() if isinstance(spec, Built) and spec.is_model]
         blocks = tuple(self._main_blocks(call, kind, models=(), trains=trains))
         title = f"What {kind} returns{' and what it does to the model' if trains else ''}."
-        yield DraftCase(name, title, Block("setup", ()), blocks, part=kind)
+        yield DraftCase(name, title, Block("setup", ()), blocks, part=kind, remarks=self._doubts([call]))
         setup, shared = Scope(), {}
         if models and not trains:
             shared = {key: setup.model(key, _plain_model(call.arguments[key])) for key in models}
-        again = tuple(self._again_blocks(call, kind, shared, trains=trains))
+        again = (*self._second_blocks(call), *self._again_blocks(call, kind, shared, trains=trains))
         title = f"{kind} called again: with other arguments, of other sizes."
         yield DraftCase(f"{name}_again", title, setup.block("setup"), again, part=kind)
         if models:
@@ -220,14 +244,17 @@ class Composer(Blocks):
         arguments = {**self._another(call), model: dropped}
         for label, train in (("from_evaluation", False), ("from_training", True)):
             scope = Scope(label=label, train=train)
-            yield from self._result_blocks(call, scope, arguments, label, trains)
+            for block in self._result_blocks(call, scope, arguments, label, trains):
+                yield dataclasses.replace(block, may_draw=True)
 
     def _plain_blocks(self, call: Call) -> Iterator[Block]:
         seen = [call.arguments, *call.others]
-        wanted = [*seen, *variations.other_values(call.arguments)]
+        contract = self._finder.contract(call.target, call.method)
+        wanted = [*seen, *variations.other_values(call.arguments, contract)]
         options = variations.other_options(call.target.object, call.arguments)
-        wanted += [{**call.arguments, **item} for item in options]
-        for number, arguments in enumerate(wanted[:16]):
+        wanted = [*wanted[:14], *({**call.arguments, **item} for item in options)]
+        allowed = [arguments for item in wanted if (arguments := self._within(call, item)) is not None]
+        for number, arguments in enumerate(allowed[:16]):
             label = "result" if not number else f"result_{number + 1}"
             result, error = self._finder.run(call.target, call.method, call.owner, arguments, call.prior)
             if error:

@@ -34,6 +34,15 @@ class Sightings:
         self.owners: dict[str, Built] = {}
         """What the object was built with that a method was called on, by `Class.method`."""
         self._depth = 0
+        self.on_sighting: Callable[[str, Arguments | Built], None] = lambda name, seen: None
+        """Called with what is new: the arguments of a call, or the object that a method was called on."""
+
+    def take(self, name: str, seen: Arguments | Built) -> None:
+        """Take what another process has seen."""
+        if isinstance(seen, Built):
+            self.owners.setdefault(name, seen)
+        else:
+            self._note(name, seen)
 
     def of(self, name: str) -> list[Arguments]:
         """Return calls whose arguments can be written down, those with arrays of the most different ranks first."""
@@ -114,8 +123,9 @@ class Sightings:
             if named is not None:
                 self._note(name, named)
                 owner = self._reader.read(args[0]) if of_class and args else None
-                if isinstance(owner, Built) and not owner.holds_array:
-                    self.owners.setdefault(name, owner)
+                if isinstance(owner, Built) and not owner.holds_array and name not in self.owners:
+                    self.owners[name] = owner
+                    self.on_sighting(name, owner)
             return plain(*args, **kwargs)
 
         return call
@@ -143,8 +153,9 @@ class Sightings:
 
     def _note(self, name: str, arguments: Arguments) -> None:
         known = self._found.setdefault(name, {})
-        if len(known) < _MAX_SIGHTINGS:
-            known.setdefault(repr(arguments), arguments)
+        if len(known) < _MAX_SIGHTINGS and repr(arguments) not in known:
+            known[repr(arguments)] = arguments
+            self.on_sighting(name, arguments)
 
 
 def is_written(arguments: Arguments) -> bool:

@@ -27,13 +27,14 @@ _WIDTH = 112
 @dataclass(frozen=True)
 class Block:
     """Lines that are kept or dropped together. `needs` is the label of a block that they depend on, `unless` of one
-    that makes them unnecessary."""
+    that makes them unnecessary; what `may_draw` draws random numbers that make no difference."""
 
     label: str
     lines: tuple[str, ...]
     imports: frozenset[tuple[str, str]] = frozenset()
     needs: str = ""
     unless: str = ""
+    may_draw: bool = False
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,8 @@ class DraftCase:
     blocks: tuple[Block, ...]
     kind: str = "case"
     part: str = ""
+    remarks: tuple[str, ...] = ()
+    """What is to be said about it in comments."""
 
     def with_blocks(self, blocks: Iterable[Block]) -> DraftCase:
         return replace(self, blocks=tuple(blocks))
@@ -64,8 +67,12 @@ class DraftCase:
         function = f"{self.name}_case" if self.name in taken else self.name
         mark = f'@gs.{self.kind}(name="{self.name}")' if function != self.name else f"@gs.{self.kind}"
         lines = [*self.setup.lines, *(line for block in self.blocks for line in block.lines)]
-        body = "\n".join(textwrap.indent(_wrap(line), "    ") for line in lines)
+        body = "\n".join(textwrap.indent(_wrap(line), "    ") for line in [*_comments(self.remarks), *lines])
         return f'{mark}\ndef {function}(case):\n    """{self.title}"""\n{body}'
+
+
+def _comments(remarks: Iterable[str]) -> list[str]:
+    return [f"# {line}" for text in remarks for line in textwrap.wrap(text, _WIDTH - 6)]
 
 
 @dataclass

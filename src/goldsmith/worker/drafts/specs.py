@@ -20,6 +20,18 @@ NORMAL, UNIFORM, INTEGERS, BOOLEANS, ORDER, CAUSAL, SHARES = (
     "causal",
     "shares",
 )
+RANGE, BINARY, PREFIX, ONE_HOT, LOG_SHARES, SYMMETRIC, SORTED, COUNTED = (
+    "range",
+    "binary",
+    "prefix",
+    "one-hot",
+    "log-shares",
+    "symmetric",
+    "sorted",
+    "counted",
+)
+"""Real numbers between two; ones and zeros; rows of ones up to a length of at least one, then zeros; rows with a single
+one; logarithms of rows that sum to one; the same as its transpose; in ascending order; 0, 1, 2 and so on."""
 
 
 @dataclass(frozen=True)
@@ -35,27 +47,33 @@ class Spec:
 
 @dataclass(frozen=True)
 class Array(Spec):
-    """An array to be drawn. `high` bounds integers; `scale` multiplies, `dtype` is written where it is not the default;
-    `gradient` makes it require its gradient."""
+    """An array to be drawn. `low` and `high` bound integers and ranges; `scale` multiplies, `dtype` is written where it
+    is not the default; `gradient` makes it require its gradient."""
 
     library: str
     shape: tuple[int, ...]
     draw: str = NORMAL
-    low: int = 0
-    high: int = 2
+    low: float = 0
+    high: float = 2
     scale: float = 1.0
     dtype: str = ""
     gradient: bool = False
 
     @property
+    def is_free(self) -> bool:
+        """Say whether its elements may change one by one, so that gradients have one meaning."""
+        return self.draw in (NORMAL, UNIFORM, RANGE)
+
+    @property
     def is_floating(self) -> bool:
-        return self.draw in (NORMAL, UNIFORM, SHARES)
+        return self.draw in (NORMAL, UNIFORM, SHARES, RANGE, LOG_SHARES, SYMMETRIC, SORTED)
 
     def source(self) -> str:
         return self._torch() if self.library == "torch" else self._numpy()
 
     def _torch(self) -> str:
         shape, sizes = _tuple(self.shape), ", ".join(map(str, self.shape)) or "()"
+        last, rows = self.shape[-1] if self.shape else 1, _tuple((*self.shape[:-1], 1))
         grad = self.gradient and self.draw in (NORMAL, UNIFORM) and self.scale == 1.0 and not self.dtype
         options = ", requires_grad=True" if grad else ""
         text = {
@@ -66,6 +84,14 @@ class Array(Spec):
             ORDER: f"torch.randperm({sizes})",
             CAUSAL: f"torch.ones({sizes}).tril().bool()",
             SHARES: f"torch.randn({sizes}).softmax(dim=-1)",
+            RANGE: f"torch.rand({sizes}) * {self.high - self.low:g} + {self.low:g}",
+            BINARY: f"(torch.rand({sizes}) < 0.6).float()",
+            PREFIX: f"(torch.arange({last}) < torch.randint(1, {last} + 1, {rows})).long()",
+            ONE_HOT: f"torch.eye({last})[torch.randint(0, {last}, {_tuple(self.shape[:-1])})]",
+            LOG_SHARES: f"torch.randn({sizes}).log_softmax(dim=-1)",
+            SYMMETRIC: f"(lambda x: x + x.mT)(torch.randn({sizes}))",
+            SORTED: f"torch.randn({sizes}).sort().values",
+            COUNTED: f"torch.arange({sizes})",
         }[self.draw]
         return self._finished(
             text, f".to(torch.{self.dtype})", "" if grad or not self.gradient else ".requires_grad_()"
@@ -73,6 +99,7 @@ class Array(Spec):
 
     def _numpy(self) -> str:
         shape, sizes = _tuple(self.shape), ", ".join(map(str, self.shape))
+        last, rows = self.shape[-1] if self.shape else 1, _tuple((*self.shape[:-1], 1))
         text = {
             NORMAL: f"np.random.randn({sizes})",
             UNIFORM: f"np.random.rand({sizes})",
@@ -80,14 +107,24 @@ class Array(Spec):
             BOOLEANS: f"np.random.rand({sizes}) < 0.6",
             ORDER: f"np.random.permutation({sizes})",
             CAUSAL: f"np.tril(np.ones({shape}, dtype=bool))",
-            SHARES: f"np.random.dirichlet(np.ones({self.shape[-1] if self.shape else 1}), {_tuple(self.shape[:-1])})",
+            SHARES: f"np.random.dirichlet(np.ones({last}), {_tuple(self.shape[:-1])})",
+            RANGE: f"np.random.rand({sizes}) * {self.high - self.low:g} + {self.low:g}",
+            BINARY: f"(np.random.rand({sizes}) < 0.6).astype(float)",
+            PREFIX: f"(np.arange({last}) < np.random.randint(1, {last} + 1, {rows})).astype(int)",
+            ONE_HOT: f"np.eye({last})[np.random.randint(0, {last}, {_tuple(self.shape[:-1])})]",
+            LOG_SHARES: f"np.log(np.random.dirichlet(np.ones({last}), {_tuple(self.shape[:-1])}))",
+            SYMMETRIC: f"(lambda x: x + np.swapaxes(x, -1, -2))(np.random.randn({sizes}))",
+            SORTED: f"np.sort(np.random.randn({sizes}))",
+            COUNTED: f"np.arange({sizes})",
         }[self.draw]
         return self._finished(text, f".astype(np.{self.dtype})", "")
 
     def _finished(self, text: str, cast: str, last: str) -> str:
         if self.scale != 1.0:
             text = f"{text} * {self.scale:g}"
-        if (self.dtype or last) and (" " in text.partition("(")[0] or self.scale != 1.0 or self.draw == BOOLEANS):
+        if (self.dtype or last) and (
+            " " in text.partition("(")[0] or self.scale != 1.0 or self.draw in (BOOLEANS, RANGE)
+        ):
             text = f"({text})"
         return f"{text}{cast if self.dtype else ''}{last}"
 

@@ -11,12 +11,18 @@ from typing import Any
 from goldsmith.gold.arrays import is_array, is_tensor
 from goldsmith.weights.values import array_like
 from goldsmith.worker.drafts.specs import (
+    BINARY,
     BOOLEANS,
     CAUSAL,
+    COUNTED,
     INTEGERS,
     NORMAL,
+    ONE_HOT,
     ORDER,
+    PREFIX,
+    RANGE,
     SHARES,
+    SYMMETRIC,
     UNIFORM,
     Array,
     Built,
@@ -117,24 +123,51 @@ def read_array(value: Any) -> Array:
         causal = len(shape) == 2 and shape[0] == shape[1] and bool((numbers == np.tril(np.ones(shape, bool))).all())
         return Array(library, shape, CAUSAL if causal else BOOLEANS)
     if numbers.dtype.kind in "iu":
-        usual = "int64"
-        other = dtype if dtype != usual else ""
-        if len(shape) == 1 and shape[0] > 2 and bool((np.sort(numbers) == np.arange(shape[0])).all()):
-            return Array(library, shape, ORDER, dtype=other)
-        low, high = (int(numbers.min()), int(numbers.max())) if numbers.size else (0, 1)
-        return Array(library, shape, INTEGERS, low=min(0, low), high=max(high + 1, 2), dtype=other)
+        return _whole_numbers(library, shape, numbers, dtype if dtype != "int64" else "")
     usual = "float32" if library == "torch" else "float64"
-    return Array(library, shape, _distribution(numbers), dtype=dtype if dtype != usual else "")
+    draw, low, high = _distribution(numbers)
+    other = dtype if dtype != usual or draw == PREFIX else ""  # which is drawn as whole numbers
+    return Array(library, shape, draw, low=low, high=high, dtype=other)
 
 
-def _distribution(numbers: Any) -> str:
+def _whole_numbers(library: str, shape: tuple[int, ...], numbers: Any, dtype: str) -> Array:
     import numpy as np
 
+    if len(shape) == 1 and shape[0] > 2 and bool((np.sort(numbers) == np.arange(shape[0])).all()):
+        counted = bool((numbers == np.arange(shape[0])).all())
+        return Array(library, shape, COUNTED if counted else ORDER, dtype=dtype)
+    if len(shape) == 2 and _are_prefixes(numbers):
+        return Array(library, shape, PREFIX, dtype=dtype)
+    low, high = (int(numbers.min()), int(numbers.max())) if numbers.size else (0, 1)
+    return Array(library, shape, INTEGERS, low=low, high=max(high, low + 1) + 1, dtype=dtype)
+
+
+def _are_prefixes(numbers: Any) -> bool:
+    """Say whether rows begin with a one and have only zeros from their first zero on, as masks of padding do."""
+    import numpy as np
+
+    binary = bool(np.isin(numbers, (0, 1)).all()) and numbers.size > 0
+    return binary and bool((numbers[:, 0] == 1).all()) and bool((np.diff(numbers, axis=1) <= 0).all())
+
+
+def _distribution(numbers: Any) -> tuple[str, float, float]:
+    """Return a distribution that keeps to what is seen: a sign, the kind of number, sums of rows, symmetry."""
+    import numpy as np
+
+    plain = (NORMAL, 0, 2)
     finite = bool(np.isfinite(numbers).all()) and numbers.size > 0
-    if not finite or numbers.dtype.kind == "c":
-        return NORMAL
-    spread = float(np.ptp(numbers))
-    if numbers.min() < 0 or numbers.max() > 1 or spread == 0:
-        return NORMAL
+    if not finite or numbers.dtype.kind == "c" or float(np.ptp(numbers)) == 0:
+        return plain
+    low, high = float(numbers.min()), float(numbers.max())
     rows = numbers.sum(-1) if numbers.ndim else numbers
-    return SHARES if numbers.ndim and np.allclose(rows, 1, atol=1e-4) else UNIFORM
+    shares = low >= 0 and numbers.ndim and np.allclose(rows, 1, atol=1e-4)
+    if bool(np.isin(numbers, (0, 1)).all()):
+        prefixes = numbers.ndim == 2 and _are_prefixes(numbers)
+        return (ONE_HOT if shares else PREFIX if prefixes else BINARY), 0, 2
+    if shares:
+        return SHARES, 0, 2
+    if numbers.ndim == 2 and numbers.shape[0] == numbers.shape[1] and np.allclose(numbers, numbers.T):
+        return SYMMETRIC, 0, 2
+    if low < 0:
+        return plain
+    return (UNIFORM, 0, 2) if high <= 1 else (RANGE, float(f"{low:.3g}"), float(f"{high:.3g}"))

@@ -6,11 +6,13 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import itertools
+import math
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from goldsmith.worker.drafts.contracts import Contract, Domain
 from goldsmith.worker.drafts.specs import INTEGERS, Arguments, Array, Built, Group, Literal, Spec, arrays_in, map_spec
 
 _OTHER_SIZES = (5, 7, 13, 9, 17, 19, 11, 23)
@@ -62,8 +64,10 @@ def distinct_settings(arguments: Arguments) -> Arguments | None:
 
 
 def leading_size(arguments: Arguments) -> int | None:
-    """Return the size that most arrays begin with: the batch."""
-    counts = Counter(array.shape[0] for array in _direct(arguments) if array.shape)
+    """Return the size that the arrays with the most axes begin with: the batch. What has fewer may be weights."""
+    arrays = [array for array in _direct(arguments) if array.shape]
+    most = max((len(array.shape) for array in arrays), default=0)
+    counts = Counter(array.shape[0] for array in arrays if len(array.shape) == most)
     return counts.most_common(1)[0][0] if counts else None
 
 
@@ -118,8 +122,8 @@ def longer(arguments: Arguments) -> Iterator[Arguments]:
     axes += [array.shape[-2] for array in arrays if len(array.shape) == 2]
     axes += [array.shape[0] for array in arrays if len(array.shape) == 1]
     for size in dict.fromkeys(axes):
-        for other in (3 * size + 1, 2 * size + 1, size + 2, max(1, size - 2)):
-            if other != size:
+        for other in (3 * size + 1, 2 * size + 1, size + 2, size - 2):
+            if other > 1:
                 yield resize(arguments, size, other)
 
 
@@ -182,53 +186,99 @@ def _other(name: str, value: Any) -> Any:
     if type(value) is bool:
         return not value
     if type(value) is float and "drop" not in name:
-        return 0.3 if abs(value) < 1e-2 else round(value * 0.6, 6) if abs(value) <= 10 else 100.0
+        return 0.3 if 0 <= value < 1e-2 else round(value * 0.6, 6) if abs(value) <= 10 else math.copysign(100.0, value)
     if type(value) is int and not isinstance(value, bool):
         return value + 1
     return None
 
 
-def other_values(arguments: Arguments) -> Iterator[Arguments]:
-    """Yield plain values of other kinds and sizes: empty, single, repeated, negative, large."""
-    pools = {name: _pool(spec.value) for name, spec in arguments.items() if isinstance(spec, Literal)}
+def other_values(arguments: Arguments, contract: Contract) -> Iterator[Arguments]:
+    """Yield plain values of other sizes: all at once, then one by one. They have the sign and the kind of those that
+    are known to work, unless it is said or seen that others are allowed."""
+    literals = {name: spec.value for name, spec in arguments.items() if isinstance(spec, Literal)}
+    lists = [value for value in literals.values() if isinstance(value, list | tuple) and value]
+    belong = len(lists) > 1 and len(set(map(len, lists))) == 1
+    ordered = any(map(_is_sorted, lists))
+    pools = {
+        name: [*_same_changes(value, ordered)]
+        if belong and isinstance(value, list | tuple)
+        else _pool(value, contract.domains.get(name, Domain()))
+        for name, value in literals.items()
+    }
     pools = {name: pool for name, pool in pools.items() if pool}
     most = max((len(pool) for pool in pools.values()), default=0)
     for at in range(most):
         yield {
-            name: Literal(pools[name][(at + turn) % len(pools[name])]) if name in pools else spec
+            name: Literal(pools[name][(at + (0 if belong else turn)) % len(pools[name])]) if name in pools else spec
             for turn, (name, spec) in enumerate(arguments.items())
         }
+    for name, pool in pools.items():
+        if len(pools) > 1 and not (belong and isinstance(literals[name], list | tuple)):
+            yield from ({**arguments, name: Literal(value)} for value in pool[:4])
 
 
-def _pool(value: Any) -> list[Any]:
+def _same_changes(value: Any, ordered: bool) -> Iterator[Any]:
+    """Yield the same changes of every list, so that those that belong together keep one length."""
+    yield value[:1]
+    if not ordered:
+        yield value[::-1]
+        yield type(value)([*value, *value])
+
+
+def _is_sorted(value: Any) -> bool:
+    numbers = all(type(item) in (int, float) for item in value)
+    return numbers and len(value) > 2 and list(value) == sorted(value)
+
+
+def _pool(value: Any, domain: Domain) -> list[Any]:
     if type(value) is bool:
         return [not value]
     if type(value) is int:
-        return [item for item in (value + 3, 1, 2, 0, -value if value else -3, value * 7 + 1) if item != value]
+        found: list[Any] = [value + 3, value + 1, 2 * value] if value >= 0 else [value - 3, value - 1, 2 * value]
+        found += [*domain.edges(int), *((0, -value, -3) if domain.both_signs else ())]
+        return [item for item in dict.fromkeys(found) if item != value]
     if type(value) is float:
-        return [
-            item for item in (-value, round(value + 1.9, 6), 0.0, 1.0, round(-value * 31, 6), 1e-3) if item != value
-        ]
+        return [item for item in dict.fromkeys(_floats(value, domain)) if item != value]
     if isinstance(value, str):
-        return [item for item in _TEXTS if item != value] + [value[::-1]]
+        return [item for item in _TEXTS if item != value and (item or _may_be_empty(domain))] + [value[::-1]]
     if isinstance(value, bytes):
-        return [b"a", b"", bytes(range(0, 256, 5)), value[::-1]]
+        return [b"a", *([b""] if _may_be_empty(domain) else []), bytes(range(0, 256, 5)), value[::-1]]
     if isinstance(value, list | tuple) and value:
-        kind = type(value)
-        wanted = [
-            value[::-1],
-            value[:1],
-            value[:0],
-            kind([*value, *value]),
-            kind(dict.fromkeys(value)) if _hashable(value) else value[:2],
-        ]
-        if all(type(item) in (int, float) for item in value):
-            wanted.insert(1, kind(-3 * item + 1 for item in value))
-        return [item for item in wanted if item != value]
-    if isinstance(value, dict) and value:
-        keys = list(value)
-        return [{key: value[key] for key in keys[::-1]}, {keys[0]: value[keys[0]]}, {}]
+        return [item for item in _lists(value, domain) if item != value]
     return []
+
+
+def _may_be_empty(domain: Domain) -> bool:
+    return "empty" in domain.text.lower()
+
+
+def _floats(value: float, domain: Domain) -> list[float]:
+    found = list(domain.edges(float))
+    if 0 < abs(value) < 1:  # a share stays one
+        found += [round(value * 0.6, 6), math.copysign(round(1 - (1 - abs(value)) * 0.6, 6), value)]
+    else:
+        found += [round(value * 1.7, 6), round(value * 0.6, 6)]
+    if domain.both_signs:
+        found += [-value, round(value + 1.9, 6), 0.0, 1.0, round(-value * 31, 6), 1e-3]
+    return found
+
+
+def _lists(value: Any, domain: Domain) -> list[Any]:
+    """Return other lists of the same kind of items; sorted ones stay sorted, and shares stay shares."""
+    kind = type(value)
+    numbers = all(type(item) in (int, float) for item in value)
+    is_sorted = _is_sorted(value)
+    is_distribution = numbers and all(item >= 0 for item in value) and math.isclose(sum(value), 1.0, abs_tol=1e-6)
+    found = [] if is_sorted else [value[::-1]]
+    if is_distribution:
+        return found
+    if numbers and not all(type(item) is int and item in (0, 1) for item in value):
+        found.append(kind(2 * item + 1 if item > 0 else 2 * item for item in value))
+    found += [value[:1], *([value[:0]] if _may_be_empty(domain) else [])]
+    if not is_sorted:
+        found.append(kind([*value, *value]))
+        found += [kind(dict.fromkeys(value))] if _hashable(value) else []
+    return found
 
 
 def _hashable(values: Any) -> bool:

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+import functools
 import inspect
 import io
 import itertools
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from goldsmith.recipe.seeding import seed_everything
+from goldsmith.worker.drafts.alone import Budget, Send, Task, do_alone
+from goldsmith.worker.drafts.contracts import Contract, read_contract
 from goldsmith.worker.drafts.guess_arguments import Known, guess
 from goldsmith.worker.drafts.observed_calls import Sightings
 from goldsmith.worker.drafts.specs import Arguments, Array, Built, Literal, Spec, Steps, build, walk
 from goldsmith.worker.drafts.targets import Target
 from goldsmith.worker.failure_reasons import in_words
 
-_MAX_TRIALS, _TRIALS_TIMEOUT_S, _MAX_OWNERS = 1500, 8.0, 60
+_MAX_TRIALS, _TRIALS_TIMEOUT_S, _MAX_OWNERS = 1500, 5.0, 60
+_SEARCH_S = 20.0
 CALL = "__call__"
 
 
@@ -36,6 +41,24 @@ class Call:
     result: Any = None
     prior: tuple[Call, ...] = ()
     """What has to be called before, on the same object."""
+    is_guessed: bool = False
+    """Whether nobody was seen to call it so."""
+
+
+class _Unseen:
+    """Stands for a result that another process has seen."""
+
+
+def as_sent(call: Call) -> dict[str, Any]:
+    """Return a call without what only its own process has: the part itself and what it returned."""
+    found = {item.name: getattr(call, item.name) for item in dataclasses.fields(call)}
+    returned = None if call.result is None else _Unseen()
+    return found | {"target": call.target.name, "result": returned, "prior": tuple(map(as_sent, call.prior))}
+
+
+def as_received(sent: dict[str, Any], target: Target) -> Call:
+    prior = tuple(as_received(item, target) for item in sent["prior"])
+    return Call(**(sent | {"target": target, "prior": prior}))
 
 
 class Finder:
@@ -44,26 +67,89 @@ class Finder:
     def __init__(self, targets: Sequence[Target], sightings: Sightings, seed: int) -> None:
         self._targets, self._sightings, self._seed = targets, sightings, seed
         self._models: list[tuple[Built, Sequence[Spec]]] = []
+        self._contracts: dict[tuple[str, str], Contract] = {}
         self.built: dict[str, Built] = {}
         self.troubles: dict[str, str] = {}
 
-    def calls(self) -> dict[str, list[Call]]:
+    def calls(self, budget: Budget, *, reserve: float) -> dict[str, list[Call]]:
         """Return calls by target, in the order of its methods. Search twice: what runs shows how other parts are
-        called."""
+        called. Each search has a process of its own, which a part may end."""
         found: dict[str, list[Call]] = {}
+        given_up: set[str] = set()
         for _ in range(2):
-            for target in self._targets:
-                if target.object is None or target.is_optimiser:
-                    continue
-                missing = [
-                    name for name in target.calls if name not in {_label(item) for item in found.get(target.name, ())}
-                ]
-                if missing:
-                    found.setdefault(target.name, []).extend(self._find(target, missing))
+            wanted = [item for item in self._targets if item.object is not None and not item.is_optimiser]
+            wanted = [item for item in wanted if item.name not in given_up]
+            models = [item for item in wanted if item.is_model]
+            others = [item for item in wanted if not item.is_model]
+            for group in (*([item] for item in models), others):  # models may be arguments of what comes later
+                missing = {item.name: self._missing(item, found) for item in group}
+                group = [item for item in group if missing[item.name]]
+                tasks = [Task(functools.partial(self._search, item, missing[item.name]), _SEARCH_S) for item in group]
+                for target, outcome in zip(group, do_alone(tasks, budget=budget, reserve=reserve), strict=True):
+                    calls = [self._take(target, *message) for message in outcome.messages]
+                    found.setdefault(target.name, []).extend(item for item in calls if item)
+                    if outcome.trouble:
+                        given_up.add(target.name)
+                        for name in self._missing(target, found):
+                            self.troubles[name] = outcome.trouble
         for target in self._targets:
             order = {name: at for at, name in enumerate(target.calls)}
             found.get(target.name, []).sort(key=lambda item: order.get(_label(item), -1))
         return found
+
+    def contract(self, target: Target, method: str) -> Contract:
+        """Return what is said of the arguments of a function or method."""
+        key = (target.name, method)
+        if key not in self._contracts:
+            function = getattr(target.object, method) if method else target.object
+            name = f"{target.name}.{method}" if method else target.name
+            self._contracts[key] = read_contract(function, _about(target, method), self._sightings.of(name))
+        return self._contracts[key]
+
+    def about(self, call: Call) -> str:
+        """Return what docstrings say of what is called."""
+        function = getattr(call.target.object, call.method) if call.method else call.target.object
+        return f"{inspect.getdoc(function) or ''}\n\n{_about(call.target, call.method)}"
+
+    def _missing(self, target: Target, found: Mapping[str, Sequence[Call]]) -> list[str]:
+        known = {_label(item) for item in found.get(target.name, ())}
+        return [name for name in target.calls if name not in known]
+
+    def _search(self, target: Target, missing: Sequence[str], send: Send) -> None:
+        """Search for calls of one target; send them, and everything else that was learnt on the way."""
+        self._sightings.on_sighting = lambda name, seen: send(("seen", name, seen))
+        models = len(self._models)
+        for call in self._find(target, missing):
+            send(("call", "", as_sent(call)))
+            send(("built", target.name, self.built.get(target.name)))
+            for item in self._models[models:]:
+                send(("model", "", item))
+            models = len(self._models)
+        send(("built", target.name, self.built.get(target.name)))
+        for name, why in self.troubles.items():
+            send(("trouble", name, why))
+
+    def _take(self, target: Target, kind: str, name: str, content: Any) -> Call | None:
+        """Take one message of a search; return a call if that is what it is."""
+        if kind == "call":
+            return as_received(content, target)
+        if kind == "seen":
+            self._sightings.take(name, content)
+        elif kind == "built" and content is not None:
+            self.built[name] = content
+        elif kind == "model" and content[0] not in [item for item, _ in self._models]:
+            self._models.append(content)
+        elif kind == "trouble":
+            self.troubles[name] = content
+        return None
+
+    def with_result(self, call: Call) -> Call | None:
+        """Return a call that another process has found with what it returns here; None where it fails."""
+        result, error = self.run(call.target, call.method, call.owner, call.arguments, call.prior)
+        if error:
+            self.troubles[_label(call)] = error
+            return None
+        return dataclasses.replace(call, result=result)
 
     def _find(self, target: Target, missing: Sequence[str]) -> Iterator[Call]:
         if not target.is_class:
@@ -105,7 +191,7 @@ class Finder:
             made += [self._as_built(target, item) for item in itertools.islice(guessed, _MAX_OWNERS)]
         count, first = 0, True
         for owner in dict.fromkeys(made):
-            _, error = self._run(lambda owner=owner: build({"it": owner}))
+            _, error = self.attempt(lambda owner=owner: build({"it": owner}))
             if error:
                 if first:  # the likeliest arguments give the most useful reason
                     self.troubles[target.name] = error
@@ -122,7 +208,8 @@ class Finder:
     def _call(
         self, target: Target, method: str, owner: Built | None, name: str, prior: Sequence[Call] = ()
     ) -> Call | None:
-        seen = [_explicit(target, method, _trim(item)) for item in self._sightings.of(name)]
+        contract, settings = self.contract(target, method), settings_of(owner)
+        seen = [_explicit(target, method, contract.fit(_trim(item), settings)) for item in self._sightings.of(name)]
         failures: list[str] = []
         for arguments in seen:
             result, error = self.run(target, method, owner, arguments, prior)
@@ -130,18 +217,20 @@ class Finder:
                 others = tuple(item for item in seen if item is not arguments)
                 return Call(target, arguments, method, owner, others, result, tuple(prior))
             failures.append(error)
-        deadline = time.monotonic() + _TRIALS_TIMEOUT_S
+        deadline = time.process_time() + _TRIALS_TIMEOUT_S
         function = getattr(target.object, method) if method else target.object
         skip = 1 if method and inspect.isfunction(inspect.getattr_static(target.object, method, None)) else 0
         try:
             guesses = guess(function, self._known(target, owner), skip=skip, about=_about(target, method))
             for guessed in itertools.islice(guesses, _MAX_TRIALS):
-                arguments = _explicit(target, method, guessed)
+                arguments = _explicit(target, method, contract.fit(guessed, settings))
+                if not contract.allows(arguments, settings):
+                    continue
                 result, error = self.run(target, method, owner, arguments, prior)
                 if not error and (result is not None or method):
-                    return Call(target, arguments, method, owner, (), result, tuple(prior))
+                    return Call(target, arguments, method, owner, (), result, tuple(prior), is_guessed=True)
                 failures.append(error or "it returns nothing")
-                if time.monotonic() > deadline:
+                if time.process_time() > deadline:
                     break
         except (TypeError, ValueError) as error:
             failures.append(in_words(error))
@@ -162,7 +251,7 @@ class Finder:
         return [*({**call.arguments, also: item[also]} for item in wanted if also in item), *wanted]
 
     def _known(self, target: Target, owner: Built | None) -> Known:
-        settings = _flat(dict(owner.arguments)) if owner else {}
+        settings = settings_of(owner)
         plain = [
             item for value in settings.values() for item in (value if isinstance(value, list | tuple) else [value])
         ]
@@ -195,14 +284,15 @@ class Finder:
                 function, method, {name: values[name] for name in values if not name.startswith("*")}, more, args
             )
 
-        return self._run(call)
+        return self.attempt(call)
 
-    def _run(self, call: Any) -> tuple[Any, str]:
+    def attempt(self, call: Any) -> tuple[Any, str]:
+        """Make a call from a seed, and watch what it calls; return its result, or None and the error."""
         seed_everything(self._seed, threads=1)
         try:
             with self._sightings.watching(), contextlib.redirect_stdout(io.StringIO()):
                 return call(), ""
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             return None, in_words(error)
 
 
@@ -250,6 +340,11 @@ def _library(module: str) -> str:
     names = vars(sys.modules[module]) if module in sys.modules else {}
     roots = {getattr(value, "__name__", "").partition(".")[0] for value in names.values() if inspect.ismodule(value)}
     return "torch" if "torch" in roots else "numpy" if "numpy" in roots else ""
+
+
+def settings_of(owner: Built | None) -> dict[str, Any]:
+    """Return what an object was built with, by name."""
+    return _flat(dict(owner.arguments)) if owner else {}
 
 
 def _flat(arguments: Arguments) -> dict[str, Any]:

@@ -1,0 +1,93 @@
+"""Work in processes of its own: what one does to its process is nobody else's trouble."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import numpy as np
+
+from goldsmith.worker.drafts.alone import Budget, Send, Task, do_alone
+from goldsmith.worker.drafts.random_draws import watch_draws
+
+
+def counts(send: Send) -> None:
+    for number in range(3):
+        send(number)
+
+
+def raises(send: Send) -> None:
+    send("before")
+    raise ValueError("no such thing")
+
+
+def leaves(send: Send) -> None:
+    send("before")
+    os._exit(3)
+
+
+def crashes(send: Send) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def exits(send: Send) -> None:
+    raise SystemExit(1)
+
+
+def hangs(send: Send) -> None:
+    send("before")
+    time.sleep(60)
+
+
+def test_each_task_has_its_own_fate_and_what_it_sent_is_kept() -> None:
+    tasks = [Task(work, 20.0) for work in (counts, raises, leaves, crashes, exits, counts)]
+    found = list(do_alone(tasks, budget=Budget(100.0)))
+    assert [item.messages for item in found] == [[0, 1, 2], ["before"], ["before"], [], [], [0, 1, 2]]
+    troubles = [item.trouble for item in found]
+    assert troubles[0] == troubles[5] == ""
+    assert troubles[1] == "ValueError: no such thing"
+    assert troubles[2] == "it ends its process, with exit code 3"
+    assert troubles[3] == "it crashes its process (SIGKILL)"
+    assert "SystemExit" in troubles[4]
+
+
+def test_what_hangs_is_ended_and_what_it_sent_is_kept() -> None:
+    begun = time.monotonic()
+    (found,) = do_alone([Task(hangs, 1.0)], budget=Budget(100.0))
+    assert found.messages == ["before"]
+    assert found.trouble == "it did not come to an end within 1 seconds"
+    assert time.monotonic() - begun < 30
+
+
+def test_nothing_begins_once_the_time_is_up() -> None:
+    (found,) = do_alone([Task(counts, 1.0)], budget=Budget(5.0), reserve=5.0)
+    assert not found.messages
+    assert "no time left" in found.trouble
+
+
+def draws_in(folder: Path, source: str) -> bool:
+    course = folder / "course.py"
+    space: dict[str, object] = {"np": np}
+    exec(compile(source, str(course), "exec"), space)
+    with watch_draws(folder) as draws:
+        exec(compile("np.random.rand(2)\nresult = f()", "<draft>", "exec"), space)
+    return draws.found
+
+
+def test_numbers_that_the_course_draws_are_noticed_and_those_of_a_case_are_not(tmp_path: Path) -> None:
+    assert draws_in(tmp_path, "def f():\n    return np.random.randint(3)\n")
+    assert draws_in(tmp_path, "import random\ndef f():\n    return random.random()\n")
+    assert draws_in(tmp_path, "def f():\n    return np.random.default_rng(0).random()\n")
+    assert not draws_in(tmp_path, "def f():\n    return np.ones(3)\n")
+    assert not draws_in(tmp_path, "class A:\n    def __init__(self):\n        self.w = np.random.rand(3)\nf = A\n")
+
+
+def test_numbers_that_torch_draws_are_noticed(tmp_path: Path) -> None:
+    sampled = "import torch\ndef f():\n    return torch.distributions.Categorical(torch.ones(3)).sample()\n"
+    assert draws_in(tmp_path, sampled)
+    attention = "torch.nn.functional.scaled_dot_product_attention(x, x, x)"
+    assert not draws_in(tmp_path, f"import torch\nx = torch.ones(1, 1, 3, 4)\ndef f():\n    return {attention}\n")
+    evaluated = "import torch\ndef f():\n    return torch.dropout(torch.ones(3), 0.5, False)\n"
+    assert not draws_in(tmp_path, evaluated)
