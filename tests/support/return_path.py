@@ -27,6 +27,7 @@ from goldsmith.check import replay_workspace
 from goldsmith.course.layout import find_course
 from goldsmith.generate.options import Options
 from goldsmith.grade import grader as graders
+from goldsmith.grade import judging_context
 from goldsmith.grade.engines import Local
 from goldsmith.grade.grade_class import GradingOptions, grade_all
 from goldsmith.grade.grader import Grader, rubric_for
@@ -162,7 +163,7 @@ class ReturnPath:
     @contextlib.contextmanager
     def _in_place_of_children(self, warm: StandIn, processes: bool) -> Iterator[None]:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(graders, "ForkServer", warm)
+            patch.setattr(judging_context, "ForkServer", warm)
             patch.setattr(graders, "_run_solution", lambda grader: {})  # it would be a stand-in, too
             if not processes:
                 patch.setattr(replay_workspace, "WorkerChannel", Talk)
