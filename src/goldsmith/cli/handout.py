@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 from goldsmith.cli.command import argument, command, option
 from goldsmith.cli.options import PATH, at_a_terminal, choose_one, course_options, open_course, report_errors
+from goldsmith.foundation.log_injection import say
 
 
 @command
@@ -42,7 +42,7 @@ def handout(assignment: str | None, output: Path, course: Path, json: bool, no_c
 
         def before(plan: KitPlan) -> None:
             if plan.is_poor:
-                print("\n".join(poor_lines(plan)), file=sys.stderr)
+                say("\n".join(poor_lines(plan)), stderr=True)
             if plan.is_poor and ask and not ask_anyway(no_color=no_color):
                 raise MenuLeft
 

@@ -16,7 +16,7 @@ from goldsmith.course.solutions import Placement, placements, variants_of
 from goldsmith.course.starter_diff import written_parts
 from goldsmith.course.subject import Subject
 from goldsmith.errors.base import GoldsmithError
-from goldsmith.errors.gold import CopyDisagrees, CopyFailsInSandbox, GoldIsStale, GoldKept, GoldRefused, OtherGold
+from goldsmith.errors.gold import CopyDisagrees, CopyFailsInSandbox, GoldIsStale, GoldKept, GoldRefused
 from goldsmith.errors.injection import IsInjected
 from goldsmith.errors.recipe import NoRecipe
 from goldsmith.foundation.wording import count_of
@@ -77,7 +77,7 @@ def generate(
     error: GoldsmithError | None = None
     try:
         _read_previous(run)
-        if not options.must_run and _is_fresh(run):
+        if not options.must_run and run.previous.is_fresh(run.options):
             _keep_fresh(run)
         else:
             _stage(run, progress, staging)
@@ -134,20 +134,6 @@ def _read_previous(run: GenerationState) -> None:
     if journal is not None:
         raise IsInjected(run.assignment.name, journal.since)
     run.previous = PreviousGold.read(run.assignment)
-    old, gold = run.previous.manifest, run.assignment.gold
-    if old is not None and gold.is_symlink() and old.assignment != run.assignment.recorded_name:
-        raise OtherGold(gold, old.assignment)
-
-
-def _is_fresh(run: GenerationState) -> bool:
-    """Return whether the gold is undamaged, and was made with these options from the sources as they are now."""
-    manifest, options = run.previous.manifest, run.options
-    if manifest is None or run.previous.changed or not all(run.previous.is_sound(item.name) for item in manifest.files):
-        return False
-    device = manifest.provenance.environment.device.partition(" ")[0]
-    is_measured = options.calibrate != "off" and manifest.provenance.mode == "cases"
-    wanted = (options.seed, options.device, is_measured)
-    return wanted == (manifest.seed, device, manifest.calibration is not None)
 
 
 def _keep_fresh(run: GenerationState) -> None:

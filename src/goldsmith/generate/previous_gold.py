@@ -14,7 +14,7 @@ import msgspec
 
 from goldsmith.course.case_code import CaseCode
 from goldsmith.course.subject import Subject
-from goldsmith.errors.gold import GoldUnreadable, NewerGold
+from goldsmith.errors.gold import GoldUnreadable, NewerGold, OtherGold
 from goldsmith.generate.freshness import changed_sources, file_hashes
 from goldsmith.generate.options import Options
 from goldsmith.generate.recording import Recording
@@ -62,13 +62,16 @@ class PreviousGold:
 
     @classmethod
     def read(cls, assignment: Subject) -> PreviousGold:
-        """Read the gold of an assignment; damaged gold counts as none, and that of a newer goldsmith is an error."""
+        """Read the gold of an assignment; damaged gold counts as none. That of a newer goldsmith is an error, and so is
+        a link to another assignment's."""
         try:
             manifest = read_manifest(assignment.gold)
         except NewerGold:
             raise
         except GoldUnreadable:
             return cls(assignment.gold, None)
+        if assignment.gold.is_symlink() and manifest.assignment != assignment.recorded_name:
+            raise OtherGold(assignment.gold, manifest.assignment)
         return cls(
             assignment.gold,
             manifest,
@@ -77,6 +80,16 @@ class PreviousGold:
             {case.name: case for case in manifest.cases},
             {item.name: item for item in manifest.files},
         )
+
+    def is_fresh(self, options: Options) -> bool:
+        """Return whether it is undamaged, and was made with these options from the sources as they are now."""
+        manifest = self.manifest
+        if manifest is None or self.changed or not all(self.is_sound(item.name) for item in manifest.files):
+            return False
+        device = manifest.provenance.environment.device.partition(" ")[0]
+        is_measured = options.calibrate != "off" and manifest.provenance.mode == "cases"
+        wanted = (options.seed, options.device, is_measured)
+        return wanted == (manifest.seed, device, manifest.calibration is not None)
 
     def entry(self, case: str) -> CaseEntry | None:
         """Return a case of this gold, None unless its files are as they were published."""

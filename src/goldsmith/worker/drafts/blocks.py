@@ -3,31 +3,26 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import inspect
 import re
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from goldsmith.gold.arrays import is_array, is_tensor
-from goldsmith.weights.values import first_of
 from goldsmith.worker.drafts import variations
 from goldsmith.worker.drafts.recipe_text import Block, DraftCase, Scope, snake
-from goldsmith.worker.drafts.specs import (
-    Arguments,
-    Array,
-    Built,
-    Group,
-    Literal,
-    Spec,
-    arrays_in,
-    build,
-    map_spec,
-    walk,
+from goldsmith.worker.drafts.recorded_results import (
+    backward_lines,
+    coincides,
+    differentiable,
+    has_gradient,
+    kept,
+    recorded,
+    returns_cache,
 )
+from goldsmith.worker.drafts.specs import Arguments, Array, Built, Group, Literal, arrays_in, build
 from goldsmith.worker.drafts.targets import Target
-from goldsmith.worker.drafts.working_calls import CALL, Call, Finder, is_called, settings_of, sizes_of
+from goldsmith.worker.drafts.working_calls import CALL, Call, Finder, is_called, settings_of, sizes_of, source_of
 
 _OPERATORS = {"__len__": "len({0})", "__getitem__": "{0}[{1}]", "__contains__": "{1} in {0}", "__str__": "str({0})"}
 
@@ -50,7 +45,7 @@ class Blocks:
         first = variations.leading_size(arguments)
         if first is not None and (first == 1 or first > 40 or first in settings):
             smaller = variations.with_batch(arguments, taken)
-            tries = [*([_fewer(smaller)] if smaller else []), *([smaller] if smaller else []), arguments]
+            tries = [*([variations.fewer(smaller)] if smaller else []), *([smaller] if smaller else []), arguments]
         arguments = next((item for item in tries if self._runs(call, item)), dict(call.arguments))
         more = variations.several(arguments)
         if more and self._runs(call, more):
@@ -73,7 +68,7 @@ class Blocks:
             if self._within(call, item) is None:
                 continue
             result, error = self._finder.run(call.target, call.method, call.owner, item, call.prior)
-            if not error and not _coincides(result) and not any(map(_coincides, arrays_in(item))):
+            if not error and not coincides(result) and not any(map(coincides, arrays_in(item))):
                 return item
         return arguments
 
@@ -96,9 +91,9 @@ class Blocks:
     def _main_blocks(self, call: Call, function: str, models: Sequence[str], trains: bool = False) -> Iterator[Block]:
         """Yield the result, then gradients where there are any."""
         value = call.result if models else self._without_cache(call, "")[1]
-        which, result = _differentiable(kept(value), is_model=bool(models) and kept(value) is value)
+        which, result = differentiable(kept(value), is_model=bool(models) and kept(value) is value)
         flows = has_gradient(result) and not trains and not self._is_frozen(call)
-        arguments = {key: _asking(spec) for key, spec in call.arguments.items()}
+        arguments = {key: variations.asking(spec) for key, spec in call.arguments.items()}
         flows_in = self._gradients_reach(call, arguments) if not trains and not self._is_frozen(call) else []
         if not flows and not flows_in:
             yield from self._result_blocks(call, Scope(), call.arguments, "output", trains, function)
@@ -184,7 +179,7 @@ class Blocks:
 
     def _changed_dicts(self, call: Call, arguments: Arguments) -> dict[str, list[str]]:
         """Return the documented keys that a call sets in dicts among its arguments, by argument."""
-        names = [name for name, spec in arguments.items() if _is_dict(spec)]
+        names = [name for name, spec in arguments.items() if variations.is_dict(spec)]
         if not names:
             return {}
         values = build(arguments)
@@ -207,7 +202,9 @@ class Blocks:
             return
         parameters = inspect.signature(function).parameters
         takes = [
-            name for name, item in parameters.items() if item.default is None or _is_dict(call.arguments.get(name))
+            name
+            for name, item in parameters.items()
+            if item.default is None or variations.is_dict(call.arguments.get(name))
         ]
         if not takes:
             return
@@ -300,7 +297,7 @@ class Blocks:
         for number, values in enumerate(list(variations.other_values(scalars, contract))[:3]):
             yield f"values_{number + 1}", {**base, **values}
         for number, seen in enumerate(call.others[:4]):
-            if _form(seen) != _form(base):
+            if variations.form(seen) != variations.form(base):
                 yield f"seen_{number + 1}", seen
 
     def _optional(self, call: Call) -> Iterator[tuple[str, Arguments]]:
@@ -366,7 +363,7 @@ class Blocks:
     def _without_cache(self, call: Call, expression: str) -> tuple[str, Any]:
         """Return the expression for what a function returns beside what it keeps for a backward pass, in whatever form;
         and that value."""
-        if not returns_cache(call.result, f"{self._finder.about(call)}\n{_source(call)}"):
+        if not returns_cache(call.result, f"{self._finder.about(call)}\n{source_of(call)}"):
             return expression, call.result
         if len(call.result) == 2:
             return f"{expression}[0]", call.result[0]
@@ -395,133 +392,4 @@ class Blocks:
         if not wanted:
             return []
         result, error = self._finder.run(call.target, call.method, call.owner, arguments, call.prior)
-        return wanted if not error and has_gradient(_differentiable(kept(result), is_model=False)[1]) else []
-
-
-def _is_dict(spec: Spec | None) -> bool:
-    return (isinstance(spec, Literal) and isinstance(spec.value, dict)) or getattr(spec, "kind", "") == "dict"
-
-
-def _form(arguments: Arguments) -> list[object]:
-    """Return what tells one way to call from another: which arguments there are, axes of arrays, modes and options."""
-    plain = [item for spec in arguments.values() for item in walk(spec) if isinstance(item, Literal)]
-    ranks = [len(array.shape) for array in arrays_in(arguments)]
-    return [list(arguments), ranks, [repr(it.value) for it in plain if isinstance(it.value, bool | str | dict | None)]]
-
-
-def _fewer(arguments: Arguments) -> Arguments:
-    """Set the batch size to 5 where a number gives it."""
-    return {
-        name: Literal(5) if "batch" in name and isinstance(spec, Literal) and type(spec.value) is int else spec
-        for name, spec in arguments.items()
-    }
-
-
-def _asking(spec: Spec) -> Spec:
-    """Return a floating torch array that requires its gradient; any other spec unchanged."""
-    return (
-        map_spec(
-            spec,
-            lambda item: (
-                dataclasses.replace(item, gradient=True)
-                if isinstance(item, Array) and item.library == "torch" and item.is_free
-                else item
-            ),
-        )
-        if isinstance(spec, Array)
-        else spec
-    )
-
-
-def backward_lines(name: str, result: Any, label: str = "") -> list[str]:
-    shape = tuple(result.shape)
-    if not shape:
-        return [f"{name}.backward()"]
-    sizes = ", ".join(map(str, shape))
-    which = f"direction_{label}" if label else "direction"
-    return [
-        f'direction = case.input("{which}", lambda: torch.randn({sizes}))',
-        f"({name} * direction).sum().backward()",
-    ]
-
-
-def returns_cache(result: Any, text: str) -> bool:
-    """Say whether the last of several results is what a backward pass needs, by docstring and source."""
-    if not isinstance(result, tuple) or len(result) < 2:
-        return False
-    return _CACHE_DOCUMENTED.search(text) is not None or _CACHE_RETURNED.search(text) is not None
-
-
-_CACHE_DOCUMENTED = re.compile(r"(?:^|\n)\s*(?:Returns?|Outputs?)\b.*\bcache\b", re.DOTALL)
-_CACHE_RETURNED = re.compile(r"\breturn\b[^\n]*,\s*\(?cache\b")
-
-
-def _source(call: Call) -> str:
-    function = getattr(call.target.object, call.method) if call.method else call.target.object
-    try:
-        return inspect.getsource(function)
-    except (OSError, TypeError):
-        return ""
-
-
-def _differentiable(result: Any, *, is_model: bool) -> tuple[str, Any]:
-    """Return what gradients are passed back from, and how it is taken from a result: the main output of a model, of
-    other results the first item that has a gradient."""
-    if isinstance(result, tuple | list | dict) and result:
-        if is_model:
-            return "", first_of(result)
-        for key, item in result.items() if isinstance(result, dict) else enumerate(result):
-            if has_gradient(item):
-                return f"[{key!r}]", item
-        return "", None
-    return "", result
-
-
-def has_gradient(value: Any) -> bool:
-    return bool(is_tensor(value) and value.is_floating_point() and value.requires_grad)
-
-
-def _parameters_of(value: Any) -> dict[str, str]:
-    """Return what of a distribution is the same for everybody who means the same, as names of attributes."""
-    torch = sys.modules.get("torch")
-    if torch is None or not isinstance(value, torch.distributions.Distribution):
-        return {}
-    kinds = torch.distributions
-    plain = value.base_dist if isinstance(value, kinds.Independent) else value
-    if isinstance(plain, kinds.Categorical | kinds.Bernoulli):
-        return {"probs": "probs" if plain is value else "base_dist.probs"}
-    if isinstance(plain, kinds.Normal | kinds.MultivariateNormal):
-        return {"mean": "mean", "variance": "variance"}
-    return {}
-
-
-def kept(value: Any) -> Any:
-    """Return the part of a result that `recorded` writes, where that is another value."""
-    names = _parameters_of(value)
-    found = {name: functools.reduce(getattr, path.split("."), value) for name, path in names.items()}
-    return found.get("probs", found) if found else value
-
-
-def recorded(expression: str, value: Any, *, is_model: bool) -> str:
-    """Write the part of a result that can be kept; of a distribution its parameters, which samples would hide."""
-    names = _parameters_of(value)
-    if "probs" in names:
-        return f"{expression}.{names['probs']}"
-    if names:
-        return f'{{"mean": (distribution := {expression}).mean, "variance": distribution.variance}}'
-    if is_model and isinstance(value, tuple | list | dict) and value and not is_array(value):
-        return f"case.first({expression})"
-    if isinstance(value, set | frozenset):
-        return f"sorted({expression})"
-    if inspect.isgenerator(value) or isinstance(value, Iterator | map | filter | zip | range):
-        return f"list({expression})"
-    if isinstance(value, dict) and not all(isinstance(key, str | int) for key in value):
-        return f"sorted({expression}.items())"
-    return expression
-
-
-def _coincides(value: Any) -> bool:
-    """Say whether two axes longer than one have the same length; images may be square."""
-    shape = tuple(getattr(first_of(value) if isinstance(value, tuple | list | dict) else value, "shape", ()))
-    sizes = [size for size in (shape[:3] if len(shape) == 4 else shape) if size > 1]
-    return len(set(sizes)) < len(sizes)
+        return wanted if not error and has_gradient(differentiable(kept(result), is_model=False)[1]) else []

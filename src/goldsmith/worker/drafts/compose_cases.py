@@ -7,8 +7,9 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 
 from goldsmith.worker.drafts import variations
-from goldsmith.worker.drafts.blocks import Blocks, backward_lines, has_gradient, recorded
+from goldsmith.worker.drafts.blocks import Blocks
 from goldsmith.worker.drafts.recipe_text import Block, DraftCase, Scope, snake
+from goldsmith.worker.drafts.recorded_results import backward_lines, has_gradient, recorded
 from goldsmith.worker.drafts.specs import Built, Literal, Spec, Steps, arrays_in, build
 from goldsmith.worker.drafts.working_calls import CALL, Call, Finder
 

@@ -13,7 +13,18 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from goldsmith.worker.drafts.contracts import Contract, Domain
-from goldsmith.worker.drafts.specs import INTEGERS, Arguments, Array, Built, Group, Literal, Spec, arrays_in, map_spec
+from goldsmith.worker.drafts.specs import (
+    INTEGERS,
+    Arguments,
+    Array,
+    Built,
+    Group,
+    Literal,
+    Spec,
+    arrays_in,
+    map_spec,
+    walk,
+)
 
 _OTHER_SIZES = (5, 7, 13, 9, 17, 19, 11, 23)
 _TEXTS = ("a", "", "The End. The end!  The\tEND\n", "naïve café, 東京 🙂 it's", "aaabbb aaab ab")
@@ -314,3 +325,38 @@ def with_dropout(spec: Built, kind: Any) -> Built | None:
         return None
     settings = dict(spec.arguments) | {name: Literal(1.0) for name in names}
     return dataclasses.replace(spec, arguments=tuple(settings.items()))
+
+
+def is_dict(spec: Spec | None) -> bool:
+    return (isinstance(spec, Literal) and isinstance(spec.value, dict)) or getattr(spec, "kind", "") == "dict"
+
+
+def form(arguments: Arguments) -> list[object]:
+    """Return what tells one way to call from another: which arguments there are, axes of arrays, modes and options."""
+    plain = [item for spec in arguments.values() for item in walk(spec) if isinstance(item, Literal)]
+    ranks = [len(array.shape) for array in arrays_in(arguments)]
+    return [list(arguments), ranks, [repr(it.value) for it in plain if isinstance(it.value, bool | str | dict | None)]]
+
+
+def fewer(arguments: Arguments) -> Arguments:
+    """Set the batch size to 5 where a number gives it."""
+    return {
+        name: Literal(5) if "batch" in name and isinstance(spec, Literal) and type(spec.value) is int else spec
+        for name, spec in arguments.items()
+    }
+
+
+def asking(spec: Spec) -> Spec:
+    """Return a floating torch array that requires its gradient; any other spec unchanged."""
+    return (
+        map_spec(
+            spec,
+            lambda item: (
+                dataclasses.replace(item, gradient=True)
+                if isinstance(item, Array) and item.library == "torch" and item.is_free
+                else item
+            ),
+        )
+        if isinstance(spec, Array)
+        else spec
+    )

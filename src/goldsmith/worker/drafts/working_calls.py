@@ -362,3 +362,11 @@ def sizes_of(arguments: Arguments) -> list[int]:
     return [
         size for spec in arguments.values() for item in walk(spec) if isinstance(item, Array) for size in item.shape
     ]
+
+
+def source_of(call: Call) -> str:
+    function = getattr(call.target.object, call.method) if call.method else call.target.object
+    try:
+        return inspect.getsource(function)
+    except (OSError, TypeError):
+        return ""
