@@ -13,6 +13,7 @@ from typing import TypeVar
 import msgspec
 
 from goldsmith.check.attribution import attribute
+from goldsmith.check.blind_records import without_blind_records
 from goldsmith.check.bounds import (
     JUDGING_TIMEOUT_S,
     JUDGING_TIMEOUT_S_PER_MIB,
@@ -216,7 +217,7 @@ def _attribute(
             request.evidence.add_case(case, context.judge.criteria(case.name), runs[case.name])
     failed = [*verdicts.values(), *replayed.excused]
     unseen = not_given(assignment, workspace.workspace, failed, confined=request.confined is not None)
-    found = list(verdicts.values())
+    found = [without_blind_records(item, context.judge.criteria(item.name)) for item in verdicts.values()]
     parts = tuple(judge_parts(found, shown, lambda name: is_hollow(opened.golds[name])))
     outcome = gravest(item.outcome for item in found)
     first = first_case([item for item in found if item.outcome != ERROR], shown)

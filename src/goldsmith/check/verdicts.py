@@ -18,6 +18,8 @@ COULD_NOT_RUN: Outcome = "could-not-run"
 PROVIDED_CHANGED: Outcome = "provided-changed"
 ERROR: Outcome = "error"
 """Goldsmith itself failed: this says nothing for or against the submission."""
+INCONCLUSIVE = "inconclusive"
+"""The kind of a comparison that agrees only because noise moves the reference as far."""
 CUT_OFF = ("timeout", "killed", "memory", "exit")
 """Kinds of failure after which it is unknown how far a case got."""
 _GRAVITY: tuple[Outcome, ...] = (ERROR, DIFFERS, COULD_NOT_RUN, PROVIDED_CHANGED, AGREES)

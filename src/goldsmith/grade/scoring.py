@@ -17,6 +17,7 @@ from goldsmith.check.verdicts import (
     COULD_NOT_RUN,
     DIFFERS,
     ERROR,
+    INCONCLUSIVE,
     PROVIDED_CHANGED,
     CaseVerdict,
     PartVerdict,
@@ -30,7 +31,7 @@ NOT_JUDGED: ItemOutcome = "not-judged"
 RIGHT = (AGREES, PROVIDED_CHANGED)
 _CLEAR = ("stub", "none")
 """Kinds of failure that need no review: nothing is written, or a `return` is missing."""
-_SAYS_SO = ("stub", "import")
+_SAYS_SO = ("stub", "import", INCONCLUSIVE)
 """Kinds of failure whose message already says that it could not run."""
 _DIGITS = 6
 _ONCE_IT_RUNS = "it is judged once it runs"
@@ -161,7 +162,7 @@ class Scorer:
             )
         if case.outcome == COULD_NOT_RUN:
             ran = "" if case.kind in _SAYS_SO else "could not run: "
-            then = "" if case.kind in _CLEAR else f"; {_ONCE_IT_RUNS}"
+            then = "" if case.kind in (*_CLEAR, INCONCLUSIVE) else f"; {_ONCE_IT_RUNS}"
             why = f"not judged: {ran}{words.case_sentence(case)}{then}"
             return Observation(COULD_NOT_RUN, why, doubtful=case.kind not in _CLEAR)
         if case.outcome == ERROR:
@@ -251,8 +252,8 @@ class Scorer:
             return _unwritten(name)
         if cases and all(case.outcome == COULD_NOT_RUN for case in cases):
             case = min(cases, key=self.width)
-            ran = "" if case.kind == "stub" else f"{case.name} could not run: "
-            then = "" if case.kind in _CLEAR else f"; {_ONCE_IT_RUNS}"
+            ran = "" if case.kind in _SAYS_SO else f"{case.name} could not run: "
+            then = "" if case.kind in (*_CLEAR, INCONCLUSIVE) else f"; {_ONCE_IT_RUNS}"
             why = f"not judged: {ran}{words.case_sentence(case)}{then}"
             return Observation(COULD_NOT_RUN, why, doubtful=case.kind not in _CLEAR)
         return Observation(NOT_JUDGED, f"not judged: {self._why_not_judged(name, cases)}", doubtful=True)

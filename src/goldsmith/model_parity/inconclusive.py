@@ -6,17 +6,15 @@ from collections.abc import Mapping
 
 import msgspec
 
+from goldsmith.check.blind_records import undecided
 from goldsmith.check.case_verdict import shown_path
-from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, CaseVerdict
+from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, INCONCLUSIVE, CaseVerdict
 from goldsmith.comparison.results import Comparison
 from goldsmith.gold.calibration import SAFETY
-from goldsmith.gold.tolerances import BLIND, blind_paths, first_jump
+from goldsmith.gold.tolerances import BLIND, first_jump
 from goldsmith.model_parity.both_sides import Runs
 from goldsmith.model_parity.noise import NEAR, Limits, Measured, calls_of
 from goldsmith.process.sides import OUTPUT, Ran
-
-INCONCLUSIVE = "inconclusive"
-"""The kind of a comparison that agrees only because noise moves the reference as far."""
 
 
 def or_inconclusive(
@@ -46,9 +44,8 @@ def is_near(verdict: CaseVerdict) -> bool:
 
 def _undecided(limits: Limits, found: Comparison) -> list[str]:
     """List what agrees only because noise moves the reference itself as far, so that it says nothing: any output, or
-    all of the gradients or weights that were compared. What is the same to the last bit says something."""
-    counts = {leaf.path: leaf.elements for leaf in found.leaves if not leaf.identical}
-    blind = [path for path in blind_paths(limits.tolerances, counts) if path in counts]
+    all of the gradients or weights that were compared."""
+    blind = undecided(limits.tolerances, found.leaves)
     outputs = [path for path in blind if path.partition(".")[0] == OUTPUT]
     return outputs or (blind if len(blind) == len(found.leaves) else [])
 
