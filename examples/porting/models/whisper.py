@@ -119,7 +119,7 @@ class Whisper(nn.Module):
 
 
 candidate = Whisper
-OUTPUTS = {"last_hidden_state": ""}
+
 
 ENCODER, DECODER = "encoder.layers.*", "decoder.layers.*"
 BUGS = {
