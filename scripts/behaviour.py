@@ -12,6 +12,7 @@ means. Exits with 1 if anything differs.
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
 import hashlib
 import json
@@ -116,9 +117,9 @@ def parity() -> Iterator[Subject]:
     """Right and wrong ports, with their adapters and without."""
     for pair in PAIRS:
         for mistake in ("", *pair.mistakes):
-            for adapter in (True, False):
-                found = pair.compare(mistake, **({} if adapter else {"adapter": None}))
-                name = f"{pair.name}/{mistake or 'right'}/{'adapter' if adapter else 'guess'}"
+            for how, tried in (("adapter", pair), ("guess", dataclasses.replace(pair, adapter=None))):
+                found = tried.compare(mistake)
+                name = f"{pair.name}/{mistake or 'right'}/{how}"
                 yield Subject(name, f"{found.outcome} {found.first_divergence}".strip(), found.to_dict())
 
 
