@@ -48,9 +48,9 @@ def test_a_record_beside_others_is_named_and_the_others_count(course: CourseOnDi
 
 def test_where_nothing_else_was_recorded_it_is_inconclusive(course: CourseOnDisk) -> None:
     gold = calibrated(course, recipe_body('"float64": "x", "noise": "x"'), "import torch", CANCELLED)["gold_output"]
-    found = judge({"output": gold.output + 0.0625}, gold)
+    found = judge({"output": gold.output + 0.0625}, gold).comparison
     assert found.agrees
-    verdict = CaseVerdict(name="a", title="", outcome=AGREES, natural=found.comparison.leaves, leaves=found.comparison.leaves)
+    verdict = CaseVerdict(name="a", title="", outcome=AGREES, natural=found.leaves, leaves=found.leaves)
     accepted = Criteria(gold, lambda name, value: False)
     assert without_blind_records(verdict, accepted) == verdict, "the recipe says that it may be noise"
     entry = msgspec.structs.replace(gold.entry, allowed={})  # as in gold that was made before noise was looked at
