@@ -8,10 +8,11 @@ from typing import Any
 
 import msgspec
 
+from goldsmith._version import __version__
 from goldsmith.comparison.leaves import FORMS
-from goldsmith.gold.facts import CaseFacts, FileFacts, WeightFacts
+from goldsmith.gold.facts import CaseFacts, Environment, FileFacts, WeightFacts
 from goldsmith.gold.labels import as_texts
-from goldsmith.gold.manifest import CaseEntry, TensorEntry, case_entry
+from goldsmith.gold.manifest import CaseEntry, Provenance, TensorEntry, case_entry
 from goldsmith.gold.payload import to_file
 from goldsmith.gold.tolerances import Tolerance
 
@@ -86,3 +87,19 @@ def _default(item: TensorEntry) -> Tolerance:
     name = "float64" if item.dtype == "float (Python)" else item.dtype
     form = FORMS[name]
     return Tolerance(kind="customary", rtol=form.rtol, atol=form.atol, reason=f"the default for {name}")
+
+
+def provenance_of_test(environment: Environment) -> Provenance:
+    """Return where a value comes from that a test has kept: from no solution, starter or recipe."""
+    return Provenance(
+        solution={},
+        starter={},
+        recipe={},
+        reads={},
+        written=(),
+        mode="test",
+        seed=SEED,
+        command="pytest --gold-update",
+        goldsmith=__version__,
+        environment=environment,
+    )

@@ -13,7 +13,6 @@ from typing import Any
 
 import msgspec
 
-from goldsmith._version import __version__
 from goldsmith.doctor import recording_environment
 from goldsmith.errors.gold import CannotWrite, GoldUnreadable, LeadsElsewhere, NewerGold, NotOursToReplace
 from goldsmith.errors.pytest import CannotKeep, KeptUnreadable, NotKeptGold, OtherTestsValues
@@ -27,13 +26,24 @@ from goldsmith.gold.facts import WeightFacts
 from goldsmith.gold.files import NOISY_PREFIX, REFERENCE_SUFFIX, read_back, write_arrays, write_payload
 from goldsmith.gold.labels import from_texts
 from goldsmith.gold.load import Gold, GoldCase, load_gold
-from goldsmith.gold.manifest import MANIFEST, Calibration, Manifest, Provenance, Stamp, TensorEntry, encode
+from goldsmith.gold.manifest import MANIFEST, Calibration, Manifest, Stamp, TensorEntry, encode
 from goldsmith.gold.payload import from_file
 from goldsmith.gold.publish import Staging
 from goldsmith.gold.tolerances import Tolerance
 from goldsmith.gold.value_text import NotText, is_short, value_as_json
 from goldsmith.pytest_support.compared_values import compare_values
-from goldsmith.pytest_support.kept_entry import CHECK, FROM_CALL, LABELS, MODEL, REASON, REPLACES, SEED, TEST, ToKeep
+from goldsmith.pytest_support.kept_entry import (
+    CHECK,
+    FROM_CALL,
+    LABELS,
+    MODEL,
+    REASON,
+    REPLACES,
+    SEED,
+    TEST,
+    ToKeep,
+    provenance_of_test,
+)
 from goldsmith.pytest_support.kept_place import KeptPlace
 from goldsmith.pytest_support.one_file import encode_small, open_one_file
 
@@ -298,7 +308,7 @@ def _fill(staging: Staging, place: KeptPlace, new: ToKeep, about: Mapping[str, s
         checks=(),
         advice=(),
         calibration=Calibration(trials=new.trials) if new.trials else None,
-        provenance=_provenance(),
+        provenance=provenance_of_test(recording_environment("cpu", 1)),
     )
     staging.write(MANIFEST, encode(manifest))
 
@@ -316,21 +326,6 @@ def _with_numbers(item: TensorEntry, leaf: Any) -> TensorEntry:
 def _refuse_another(read: KeptCheck, new: ToKeep) -> None:
     if not compare_values(read.value, new.value, rtol=0.0, equal_nan=True, guessing=False):
         raise CannotKeep("the value is another once it is read back", "use plain dtypes and other keys")
-
-
-def _provenance() -> Provenance:
-    return Provenance(
-        solution={},
-        starter={},
-        recipe={},
-        reads={},
-        written=(),
-        mode="test",
-        seed=SEED,
-        command="pytest --gold-update",
-        goldsmith=__version__,
-        environment=recording_environment("cpu", 1),
-    )
 
 
 def path_in_value(path: str) -> str:

@@ -12,16 +12,25 @@ from typing import Any
 
 import msgspec
 
-from goldsmith._version import __version__
 from goldsmith.errors.gold import GoldUnreadable, NewerGold
 from goldsmith.foundation.nested import leaves_in, walk
 from goldsmith.gold.arrays import leaf_facts
 from goldsmith.gold.facts import Environment, FileFacts, WeightFacts
 from goldsmith.gold.load import Gold, GoldCase
-from goldsmith.gold.manifest import CONFLICT, CaseEntry, FileEntry, Manifest, Provenance, Stamp, digest_of
+from goldsmith.gold.manifest import CONFLICT, CaseEntry, FileEntry, Manifest, Stamp, digest_of
 from goldsmith.gold.tolerances import Tolerance
 from goldsmith.gold.value_text import NotText, is_short, text_of, value_as_json, value_from_json
-from goldsmith.pytest_support.kept_entry import CHECK, LABELS, REASON, REPLACES, SEED, TEST, ToKeep, case_name
+from goldsmith.pytest_support.kept_entry import (
+    CHECK,
+    LABELS,
+    REASON,
+    REPLACES,
+    SEED,
+    TEST,
+    ToKeep,
+    case_name,
+    provenance_of_test,
+)
 
 SUFFIX = ".gold.json"
 FORM = 1
@@ -165,16 +174,5 @@ def _manifest(entry: CaseEntry, file: FileEntry) -> Manifest:
         checks=(),
         advice=(),
         calibration=None,
-        provenance=Provenance(
-            solution={},
-            starter={},
-            recipe={},
-            reads={},
-            written=(),
-            mode="test",
-            seed=SEED,
-            command="pytest --gold-update",
-            goldsmith=__version__,
-            environment=Environment(python="", numpy=""),
-        ),
+        provenance=provenance_of_test(Environment(python="", numpy="")),
     )
