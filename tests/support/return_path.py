@@ -30,7 +30,7 @@ from goldsmith.grade import grader as graders
 from goldsmith.grade import judging_context
 from goldsmith.grade.engines import Local
 from goldsmith.grade.grade_class import GradingOptions, grade_all
-from goldsmith.grade.grader import Grader, rubric_for
+from goldsmith.grade.grader import Grader, Judged, rubric_for
 from goldsmith.grade.grades import Grade
 from goldsmith.grade.submissions import SubmissionRef
 from goldsmith.workspace import temporary
@@ -133,21 +133,16 @@ class ReturnPath:
         meter = _Meter()
 
         def look(made: Grade) -> None:
-            number, seconds, grown = int(made.name), *meter.read()
+            number, (seconds, grown) = int(made.name), meter.worst[made.name]
             found.tried += 1
             found.outcomes[made.outcome] += 1
             found.slowest, found.grown = max(found.slowest, seconds), max(found.grown, grown)
             found.problems += [f"{number}: {text}" for text in self._problems(made, grown)]
             if self._outside() != before:
                 found.problems.append(f"{number}: something outside was read or changed")
-            meter.begin()
 
-        meter.begin()
-        try:
-            with self._in_place_of_children(warm, processes):
-                self._graded(list(items.values()), look)
-        finally:
-            faulthandler.cancel_dump_traceback_later()
+        with self._in_place_of_children(warm, processes), meter.around_each():
+            self._graded(list(items.values()), look)
         found.children = sum(warm.started.values())
         errors = self.baits.folder.with_name("errors of ours")
         found.problems += [errors.read_text()] if errors.exists() else []
@@ -230,16 +225,35 @@ def _files(path: Path) -> list[Path]:
 
 
 class _Meter:
-    """How long one submission takes, and how much larger this process is at its largest meanwhile."""
+    """How long one submission takes, and how much larger this process is at its largest meanwhile: the worse of the two
+    rounds in which a class is graded."""
 
-    def begin(self) -> None:
+    def __init__(self) -> None:
+        self.worst: dict[str, tuple[float, int]] = {}
+
+    @contextlib.contextmanager
+    def around_each(self) -> Iterator[None]:
+        grade = Grader._grade
+
+        def measured(grader: Grader, item: SubmissionRef, judge: graders.Judge) -> Judged:
+            began, size = self._begin()
+            try:
+                return grade(grader, item, judge)
+            finally:
+                faulthandler.cancel_dump_traceback_later()
+                seconds, grown = self.worst.get(item.name, (0.0, 0))
+                now = (time.monotonic() - began, max(0, _memory("VmHWM") - size))
+                self.worst[item.name] = max(seconds, now[0]), max(grown, now[1])
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Grader, "_grade", measured)
+            yield
+
+    def _begin(self) -> tuple[float, int]:
         faulthandler.dump_traceback_later(_HUNG_S, exit=True, file=sys.__stderr__)
         with contextlib.suppress(OSError):
             Path("/proc/self/clear_refs").write_text("5")  # from here on the peak is counted anew
-        self._began, self._size = time.monotonic(), _memory("VmRSS")
-
-    def read(self) -> tuple[float, int]:
-        return time.monotonic() - self._began, max(0, _memory("VmHWM") - self._size)
+        return time.monotonic(), _memory("VmRSS")
 
 
 def _memory(name: str) -> int:
