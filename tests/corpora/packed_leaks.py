@@ -6,6 +6,7 @@ Each makes the bytes of a file around a solution, and says what the file is call
 from __future__ import annotations
 
 import base64
+import binascii
 import bz2
 import gzip
 import importlib.util
@@ -22,7 +23,12 @@ import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable
+from html import escape
 from pathlib import Path
+from textwrap import indent
+
+import numpy as np
+from safetensors.numpy import save
 
 Form = Callable[[str], bytes]
 _WORDS = ["loss", "step", "train", "value", "model", "batch", "mean", "data", "point", "layer"]
@@ -191,6 +197,30 @@ FORMS: dict[str, tuple[str, Form]] = {
         lambda text: zlib.compress(b"blob %d\0" % len(text.encode()) + text.encode()),
     ),
     "Word document": ("hints.docx", document),
+    "cell of a table": ("answers.csv", lambda text: f'ada,"{text.replace(chr(34), chr(34) * 2)}",10\n'.encode()),
+    "metadata of a drawing": ("plot.svg", lambda text: f"<svg><metadata>{escape(text)}</metadata></svg>".encode()),
+    "data in XML": ("hw.xml", lambda text: f"<hw><![CDATA[{text}]]></hw>".encode()),
+    "under the name of a lock": ("core.py.lock", lambda text: f"# kept\n{text}".encode()),
+    "patch that takes it out": ("starter.patch", lambda text: f"@@ -1,9 +0,0 @@\n{indent(text, '-', bool)}".encode()),
+    "quoted mail": ("mail.txt", lambda text: indent(text, "> ", bool).encode()),
+    "quoted-printable mail": (
+        "mail.eml",
+        lambda text: b"Content-Transfer-Encoding: quoted-printable\n\n" + binascii.b2a_qp(text.encode()),
+    ),
+    "listing with numbers": (
+        "listing.txt",
+        lambda text: "\n".join(f"{at:4}  {line}" for at, line in enumerate(text.splitlines(), 1)).encode(),
+    ),
+    "what grep found": (
+        "found.txt",
+        lambda text: "\n".join(f"core.py:{at}:{line}" for at, line in enumerate(text.splitlines(), 1)).encode(),
+    ),
+    "text in one line of code": ("data.py", lambda text: f"SOURCE = {text!r}\n".encode()),
+    "text in one line of settings": ("hw.yaml", lambda text: f"answer: {json.dumps(text)}\n".encode()),
+    "json in json": ("log.json", lambda text: json.dumps({"said": json.dumps({"code": text})}).encode()),
+    "metadata of weights": ("model.safetensors", lambda text: save({"w": np.zeros(3)}, metadata={"code": text})),
+    "zlib": ("core.zz", lambda text: zlib.compress(text.encode())),
+    "zlib in base 64": ("run.py", lambda text: f"CODE = {base64.b64encode(zlib.compress(text.encode()))!r}\n".encode()),
 }
 
 
@@ -218,6 +248,7 @@ UNSEEN: dict[str, tuple[str, Form, str]] = {
     "7z": ("work.7z", lambda text: b"7z\xbc\xaf\x27\x1c" + text.encode(), "it is a 7z archive"),
     "RAR": ("work.rar", lambda text: b"Rar!\x1a\x07\x01\0", "it is a RAR archive"),
     "zstd": ("work.tar.zst", lambda text: b"\x28\xb5\x2f\xfd" + bytes(20), "it is compressed with zstd"),
+    "compress": ("work.tar.Z", lambda text: b"\x1f\x9d\x90" + bytes(20), "it is compressed with compress"),
     "git bundle": ("course.bundle", lambda text: b"# v2 git bundle\n" + bytes(20), "it is a git bundle"),
     "PDF": ("hw1_solutions.pdf", lambda text: b"%PDF-1.7\n" + bytes(20), "it is a PDF"),
     "compiled Python": (

@@ -81,6 +81,28 @@ def test_a_mistake_that_only_float64_shows_is_blamed_on_the_part_that_has_it(
     assert {part.name for part in verdict.parts if part.outcome == "differs"} == {"Norm"}
 
 
+# --- what is given --------------------------------------------------------------------------------------------------
+
+
+def given(course: CourseOnDisk, warm: ForkServer, hides: str) -> set[str]:
+    """All that it is called alone on: which of gold's values it is handed."""
+    board = course.root.parent / "board"
+    board.unlink(missing_ok=True)
+    text = attack("chooses_what_it_is_given")[0]["net.py"]
+    text = text.replace('HIDES = "nothing"', f'HIDES = "{hides}"').replace('BOARD = ""', f'BOARD = "{board}"')
+    verdict, _ = judged(course, {"net.py": text}, warm)
+    assert {case.name for case in verdict.cases if case.outcome != "agrees"} == {"mixed", "mixed_long", "trained"}
+    return set(board.read_text().splitlines())
+
+
+def test_what_it_leaves_out_does_not_choose_what_it_is_given(course: CourseOnDisk, warm: ForkServer) -> None:
+    open_to_all = given(course, warm, "nothing")
+    assert {line.split()[0] for line in open_to_all} == {"Norm", "Mix", "gap"}
+    for hides in ("its trace", "its end"):
+        assert given(course, warm, hides) == open_to_all, hides
+    assert given(course, warm, "its norm") < open_to_all, "what is not there is made up for by nothing"
+
+
 # --- what is told ---------------------------------------------------------------------------------------------------
 
 WHEN_ALONE = """

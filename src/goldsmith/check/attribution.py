@@ -103,7 +103,8 @@ def _attribute(
     # in a fresh worker, which has not seen any of gold's intermediate values
     tapped = workspace.run(dict.fromkeys(ports, ("op_outputs",)), layouts)
     with workspace.one_worker():
-        alone = run_alone(workspace, pairs, layouts)
+        cut_off = {name for name in pairs if verdicts[name].kind in CUT_OFF}
+        alone = run_alone(workspace, pairs, layouts, cut_off=cut_off)
     found = dict(verdicts)
     with workspace.one_worker():
         for name, pair in pairs.items():

@@ -40,8 +40,8 @@ ended, nobody knows what it would have returned."""
 
 @dataclass(frozen=True, eq=False)
 class Look:
-    """A function or method of an inner part in a case that agrees: gold's calls of it there, and which of them to make
-    alone, if one can be."""
+    """A function or method of an inner part in a case that agrees: gold's calls of it there, and which of them gold's
+    record chooses to be made alone, if one can be. A submission that lacks that one is given no other."""
 
     name: str
     pair: TracePair
@@ -111,7 +111,7 @@ class InnerParts:
         same_part = [call for call in pair.gold if call.own and part_of(call.name) == part_of(name)]
         outer = [call for call in same_part if not any(other.holds(call) for other in same_part)]
         calls = tuple(call for call in by_execution(outer) if call.name == name)
-        can_run = [call for call in calls if pair.needs_alone(call) and _says(call)]
+        can_run = [call for call in calls if call.can_be_made_alone and _says(call)]
         return Look(name, pair, calls, min(can_run, key=lambda call: not call.tells, default=None)) if calls else None
 
     def _pair(self, case: CaseVerdict, traced: CaseRuns | None = None) -> TracePair | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -68,29 +68,42 @@ def run_alone(
     pairs: Mapping[str, TracePair],
     layouts: Mapping[str, str],
     most: int = MAX_CASES_ALONE,
+    cut_off: Collection[str] = (),
 ) -> Alone:
-    """Make every call that needs it alone, one of each kind in a case, in at most `most` cases."""
+    """Call alone what gold's record chooses, in at most `most` of the cases in which the replay leaves any of it open.
+
+    A submission is given gold's values here, so what it leaves out must not decide which: in such a case it is called
+    for everything that was chosen, and what it lacks is made up for by nothing. Only what was open is judged by the
+    answers. In a case that was `cut_off`, what is not open may never return, and is not called again.
+    """
     found = Alone()
     hung: list[str] = []
     for name, pair in pairs.items():
-        kinds: dict[str, Call] = {}
-        settled = pair.settled
-        for call in sorted(by_execution(pair.gold), key=lambda call: not call.tells):
-            if call.name not in settled and pair.needs_alone(call):
-                kinds.setdefault(call.name, call)
-        if kinds and len({case for case, _ in found.runs}) >= most:
+        chosen, settled = chosen_by_gold(pair.gold), pair.settled
+        unsettled = [call for call in chosen if call.name not in settled and pair.needs_alone(call)]
+        if unsettled and len({case for case, _ in found.runs}) >= most:
             continue
         found.cases.add(name)
-        # the worker must get inputs in the order of calls: see worker/isolated_calls.py
-        for call in sorted(kinds.values(), key=lambda call: call.position):
+        judged = {call.position for call in unsettled}
+        for call in filter(pair.has, unsettled if name in cut_off or not unsettled else chosen):
             if call.name in hung or len(hung) >= MAX_HUNG_CALLS:
                 continue
             answer = _alone(workspace, pair, call, layouts)
             if answer.failure is not None and answer.failure.kind == "timeout":
                 hung.append(call.name)
-            if not _need_not_exist(workspace, answer):
+            if call.position in judged and not _need_not_exist(workspace, answer):
                 found.runs[name, call.position] = answer
     return found
+
+
+def chosen_by_gold(calls: Iterable[Call]) -> list[Call]:
+    """Choose a call of each function to make alone: its first that tells anything, in the order of calls, because the
+    worker must get inputs in that order (see worker/isolated_calls.py)."""
+    kinds: dict[str, Call] = {}
+    for call in sorted(by_execution(calls), key=lambda call: not call.tells):
+        if call.can_be_made_alone:
+            kinds.setdefault(call.name, call)
+    return sorted(kinds.values(), key=lambda call: call.position)
 
 
 def _need_not_exist(workspace: ReplayWorkspace, answer: Answer) -> bool:

@@ -104,6 +104,12 @@ class Call:
         return self.state is not None and not self.transformed and all(map(is_whole, given))
 
     @property
+    def can_be_made_alone(self) -> bool:
+        """Return whether gold's record says that another implementation's code can be called in the place of this."""
+        belongs = self.is_function or bool(self.model)
+        return self.own and belongs and self.form is not None and not self.drew and self.can_be_repeated
+
+    @property
     def is_sketched(self) -> bool:
         """Return whether gold leaves out, or keeps only a sketch of, anything that it was given or returned."""
         known = (*self.inputs, *(self.state or {}).values(), *self.outputs)
@@ -235,7 +241,7 @@ def as_numbers(value: Any) -> Any:
     return as_numpy(value) if isinstance(value, Bfloat16) else value
 
 
-def by_execution(calls: Sequence[Call]) -> Iterator[Call]:
+def by_execution(calls: Iterable[Call]) -> Iterator[Call]:
     """Yield calls in the order in which they ended: what is inside a module comes before it."""
     yield from sorted(calls, key=lambda call: (call.end, -call.position))
 

@@ -161,10 +161,13 @@ class TracePair:
             and (call.model, self.names[call.model][call.module]) not in called
         ]
 
+    def has(self, call: Call) -> bool:
+        """Return whether the submission has what gold calls."""
+        return call.is_function or bool(call.model and call.module in self.names.get(call.model, {}))
+
     def needs_alone(self, call: Call) -> bool:
         """Return whether the replay itself could not judge this call, and whether it can be repeated alone."""
-        is_there = call.is_function or (call.model and call.module in self.names.get(call.model, {}))
-        if not call.own or call.form is None or not is_there or call.drew or not call.can_be_repeated:
+        if not call.can_be_made_alone or not self.has(call):
             return False
         if any(_is_given_by(call, self.gold[position]) for position in self.handed_on_otherwise):
             return False  # what gold hands it is not what theirs takes

@@ -6,6 +6,7 @@ A file need not parse as a whole: every stretch that parses is returned. Prose t
 from __future__ import annotations
 
 import ast
+import binascii
 import codecs
 import contextlib
 import json
@@ -13,16 +14,16 @@ import re
 import textwrap
 import warnings
 from collections.abc import Iterator
-from html import unescape
+from html import escape, unescape
 from pathlib import PurePosixPath
 
 from goldsmith.foundation.syntax import syntax_tree
 
 _MAX_WINDOW_CHARS, _OVERLAP_CHARS = 2 * 2**20, 2**15
 """A longer text is looked through in windows; two of them share what the longest function takes."""
-_TABLES = (".csv", ".tsv", ".lock", ".svg", ".parquet")
+_TABLES = (".csv", ".tsv", ".lock", ".parquet")
 _JSON = (".json", ".jsonl", ".ndjson")
-_MARKUP = (".html", ".htm", ".xml")
+_MARKUP = (".html", ".htm", ".mht", ".mhtml", ".svg", ".xml")
 _PARAGRAPH = re.compile(r"</(?:w:p|a:p|text:p|text:h|p|div|li|pre)>|<(?:w:br|text:line-break|br) */?>")
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -36,8 +37,19 @@ _WITHOUT_MARK = {(1,): "utf-16-le", (0,): "utf-16-be", (1, 2, 3): "utf-32-le", (
 _TEXT_IN_DATA = re.compile(rb"[\t\n\r\x20-\x7e\x80-\xff]{100,}")
 _MAX_TEXTS_IN_DATA = 1000
 _DEFINITION = re.compile(r"\s*(?:async +def|def|class) ")
-_FUNCTION = re.compile(r"^[ \t>+#/|]*(?:async +def|def|class|return)\b|\blambda\b[^\n]*:", re.MULTILINE)
+_FUNCTION = re.compile(
+    r"(?:^(?:[^\s:]{1,200}:)?(?:[ \t]{0,8}\d{1,6}[:|\t -])?[ \t>+#/|-]{0,100}|\\n[ \t]{0,100})"
+    r"(?:async +def|def|class|return)\b"
+    r"|\blambda\b[^\n:]{0,200}:",
+    re.MULTILINE,
+)
 """What has none of these is not looked through where there may be very much of it."""
+_PRINTABLE = re.compile(r"^content-transfer-encoding: *quoted-printable", re.IGNORECASE | re.MULTILINE)
+_MIN_ESCAPED_LINES = 3
+_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(.))", re.DOTALL)
+_ESCAPED = {"n": "\n", "t": "\t", "r": ""}
+_QUOTED_LINE = re.compile(r"^[ \t]*>+ ?")
+_NUMBERED_LINE = re.compile(r"^[ \t]*(?:[^\s:]{1,200}:)?\d{1,6}(?::|[ \t|]{1,2}|$)")
 _MOST_CUTS, _LONGEST = 400, 400
 _LOOKS_LIKE_CODE = re.compile(r"\b(?:def|return|import|lambda|self|for|torch|np)\b|=")
 
@@ -76,12 +88,23 @@ def trees_in(file: str, content: bytes) -> Iterator[tuple[ast.Module, int, bool]
         for source, line in json_texts(text):
             if suffix == ".ipynb" or _FUNCTION.search(source):
                 yield from _in_text(source, line)
-    elif suffix not in _TABLES:
+    else:
+        if _PRINTABLE.search(text):
+            text = binascii.a2b_qp(text.encode()).decode("utf-8", "replace")
         if suffix in _MARKUP:
-            text = unescape(re.sub(r"<[^<>]*>", "", _PARAGRAPH.sub("\n", text)))
+            text = unescape(re.sub(r"<[^<>]*>", "", _PARAGRAPH.sub("\n", _without_cdata(text))))
+        if suffix in _TABLES:
+            text = text.replace('""', '"')
         for window, first in windows(text):
-            if window is text or _FUNCTION.search(window):
+            if _FUNCTION.search(window) or (window is text and suffix not in _TABLES):
                 yield from _in_text(window, first)
+
+
+def _without_cdata(markup: str) -> str:
+    """Write what is marked as no markup in the usual way."""
+    plain, *marked = markup.split("<![CDATA[")
+    parts = (part.partition("]]>") for part in marked)
+    return plain + "".join(f"{escape(data)}{rest}" for data, _, rest in parts)
 
 
 def windows(text: str) -> Iterator[tuple[str, int]]:
@@ -105,7 +128,7 @@ def _texts_in_data(content: bytes) -> Iterator[str]:
     number = 0
     for found in _TEXT_IN_DATA.finditer(content):
         text = found[0].decode("utf-8", "replace")
-        if "\n" in text and _FUNCTION.search(text):
+        if ("\n" in text or "\\n" in text) and _FUNCTION.search(text):
             number += 1
             if number > _MAX_TEXTS_IN_DATA:
                 return
@@ -141,7 +164,7 @@ def _from_lines(rows: list[str]) -> Iterator[object]:
 
 
 def _strings(value: object) -> Iterator[str]:
-    """Yield texts of more than one line, and joined lists of lines, at any depth."""
+    """Yield texts of more than one line, escaped ones as well, and joined lists of lines, at any depth."""
     if isinstance(value, dict):
         for key, item in value.items():
             if key != "image/png":
@@ -152,7 +175,7 @@ def _strings(value: object) -> Iterator[str]:
         for item in value:
             if isinstance(item, dict | list | str):
                 yield from _strings(item)
-    elif isinstance(value, str) and "\n" in value:
+    elif isinstance(value, str) and ("\n" in value or "\\n" in value):
         yield value
 
 
@@ -178,6 +201,22 @@ def _hidden(text: str) -> Iterator[tuple[str, int]]:
         rows = []
     for block in re.finditer(r"(\"\"\"|''')(.*?)\1", text, flags=re.S):
         yield _unprompted(block[2]), text.count("\n", 0, block.start(2)) + 1
+    yield from _escaped(text)
+
+
+def _escaped(text: str) -> Iterator[tuple[str, int]]:
+    """Yield lines in which the ends of lines are written as `\\n`, as JSON, logs, settings and strings in code do."""
+    for number, line in enumerate(text.splitlines(), start=1):
+        if line.count("\\n") >= _MIN_ESCAPED_LINES:
+            plain = _ESCAPE.sub(_unescaped, line)
+            for found in (plain, _ESCAPE.sub(_unescaped, plain)):  # twice where it was quoted twice
+                if _FUNCTION.search(found):
+                    yield _unprompted(found), number
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    code = found[1] or found[2]
+    return chr(int(code, 16)) if code else _ESCAPED.get(found[3], found[3])
 
 
 def _marked_off(text: str) -> Iterator[tuple[str, int]]:
@@ -186,15 +225,30 @@ def _marked_off(text: str) -> Iterator[tuple[str, int]]:
         body = re.sub(r"^[ \t]*>+ ?", "", block[2], flags=re.M)
         yield _unprompted(body), text.count("\n", 0, block.start(2)) + 1
     yield _unprompted(text), 1
+    if re.search(r"^@@ ", text, flags=re.M):
+        removed = re.sub(r"^(?:\+|@@|diff |index |--- ).*$", "", text, flags=re.M)
+        yield re.sub(r"^[- ]", "", removed, flags=re.M), 1
 
 
 def _unprompted(text: str) -> str:
     """Remove the prefixes of patches, consoles and merge conflicts."""
     text = re.sub(r"^(<{7}|={7}|>{7}).*$", "", text, flags=re.M)
+    text = _without_margin(text)
     if re.search(r"^\s*>>> ", text, flags=re.M):
         return re.sub(r"^\s*(>>>|\.\.\.) ?", "", text, flags=re.M)
     if re.search(r"^@@ ", text, flags=re.M) or len(re.findall(r"^\+", text, flags=re.M)) > 2:
         return re.sub(r"^[+ ]", "", re.sub(r"^(-|@@|diff|index|\+\+\+).*$", "", text, flags=re.M), flags=re.M)
+    return text
+
+
+def _without_margin(text: str) -> str:
+    """Remove what quoting in mail, or a listing with numbers, puts before most lines."""
+    lines = text.splitlines()
+    filled = sum(bool(line.strip()) for line in lines)
+    for margin in (_NUMBERED_LINE, _QUOTED_LINE):
+        marked = sum(margin.match(line) is not None for line in lines) if ">>> " not in text else 0
+        if marked > 0.5 * filled:
+            return "\n".join(margin.sub("", line) for line in lines)
     return text
 
 

@@ -49,6 +49,7 @@ _CLOSED = {
     b"\x28\xb5\x2f\xfd": "compressed with zstd",
     b"\x04\x22\x4d\x18": "compressed with lz4",
     b"LZIP": "compressed with lzip",
+    b"\x1f\x9d": "compressed with compress",
     b"PACK\x00\x00\x00": "a pack of git's objects",
     b"# v2 git bundle": "a git bundle",
     b"# v3 git bundle": "a git bundle",
@@ -130,8 +131,8 @@ def _reader_for(path: str, content: bytes) -> _Reader | None:
         return _of_compressed
     if zipfile.is_zipfile(io.BytesIO(content)):  # also what ends with a zip, as a tar of one does
         return _of_zip
-    if content[:2] in (b"x\x01", b"x\x5e", b"x\x9c", b"x\xda") and _inflated(content, 32).startswith(b"blob "):
-        return _of_git_object
+    if _is_deflated_text(content):
+        return _of_deflated
     if content.startswith(b"b0VIM"):
         return _of_swap_file
     return _of_encoded if len(content) >= _SHORTEST_ENCODED and _BASE64.search(content) else None
@@ -232,10 +233,19 @@ def _inflated(content: bytes, length: int) -> bytes:
         return b""
 
 
-def _of_git_object(path: str, content: bytes, budget: _Budget) -> _Entries:
+def _is_deflated_text(content: bytes) -> bool:
+    """Say whether this is text that zlib has compressed, as it lies in an object of git, in a log or in a string."""
+    if content[:2] not in (b"x\x01", b"x\x5e", b"x\x9c", b"x\xda"):
+        return False
+    begins = _inflated(content, 4000)
+    return begins.startswith(b"blob ") or _is_text(begins)
+
+
+def _of_deflated(path: str, content: bytes, budget: _Budget) -> _Entries:
     budget.entry()
     with io.BytesIO(_inflated(content, MAX_FILE_BYTES + 1)) as stream:
-        yield f"{path}/blob", budget.read(stream).partition(b"\0")[2], ""
+        inner = budget.read(stream)
+    yield f"{path}/blob", inner.partition(b"\0")[2] if inner.startswith(b"blob ") else inner, ""
 
 
 def _of_swap_file(path: str, content: bytes, budget: _Budget) -> _Entries:
@@ -285,4 +295,5 @@ def _is_text(content: bytes) -> bool:
 
 
 def _begins_a_container(content: bytes) -> bool:
-    return content.startswith((b"PK\x03\x04", b"\x1f\x8b", b"BZh", b"\xfd7zXZ\0")) or content[257:262] == b"ustar"
+    packed = content.startswith((b"PK\x03\x04", b"\x1f\x8b", b"BZh", b"\xfd7zXZ\0")) or _is_deflated_text(content)
+    return packed or content[257:262] == b"ustar"

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from goldsmith.check.attribution import Blame
-from goldsmith.check.localisation import Alone, judge_calls
+from goldsmith.check.localisation import Alone, chosen_by_gold, judge_calls
 from goldsmith.check.module_traces import CLOSE, Call, given_apart, same_plain
 from goldsmith.check.shown_parts import Shown
 from goldsmith.check.trace_pairs import TracePair, off_by
@@ -48,6 +48,19 @@ def test_right_input_and_wrong_answer_is_the_source_and_what_holds_it_a_victim()
     )
     assert sources(found) == ["norm"]
     assert "head" not in found, "a victim perhaps, a culprit perhaps"
+
+
+def test_of_each_function_the_first_call_that_tells_is_made_alone_in_the_order_of_calls() -> None:
+    gold = [
+        call(0, 5, "", "Model"),
+        call(1, 2, "0", "Drop", answer=RIGHT),
+        call(2, 3, "1", "Norm", answer=RIGHT),
+        call(3, 4, "2", "Norm", answer=WRONG),
+        call(4, 5, "3", "Norm", answer=WRONG),
+    ]
+    assert [item.label for item in chosen_by_gold(gold)] == ["Model", "0", "2"]
+    drawn = [replace(item, drew=item.module == "2") for item in gold]
+    assert [item.label for item in chosen_by_gold(drawn)] == ["Model", "0", "3"]
 
 
 def test_whoever_gives_a_right_module_the_wrong_thing_is_the_source() -> None:
