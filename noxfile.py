@@ -17,7 +17,7 @@ CORE = (
     "unit/gold/test_gold_files",
     "unit/recipe/test_torch_recipes",
     "unit/gold/test_calibration",
-    "unit/course/test_case_code",
+    "unit/source_code/test_case_code",
     "commands/test_check",
     "unit/comparison/test_compare",
     "unit/comparison/test_compare_properties",

@@ -11,9 +11,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from goldsmith.course.example import copy_example
-from goldsmith.course.layout import Course
-from goldsmith.course.solutions import placements
+from goldsmith.courses.layout.example import copy_example
+from goldsmith.courses.layout.layout import Course
+from goldsmith.courses.layout.solutions import placements
 
 ROUNDS = 5
 FIRST_GENERATIONS = 2

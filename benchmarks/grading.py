@@ -20,13 +20,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from corpora.known_submissions import SOLUTIONS, known
-from goldsmith.course.example import copy_example
-from goldsmith.course.layout import Course
+from goldsmith.courses.grade.engines import Local
+from goldsmith.courses.grade.grade_class import Class, GradingOptions, grade_all
+from goldsmith.courses.grade.grader import Grader, rubric_for
+from goldsmith.courses.grade.submissions import SubmissionRef
+from goldsmith.courses.layout.example import copy_example
+from goldsmith.courses.layout.layout import Course
 from goldsmith.generate.options import Options
-from goldsmith.grade.engines import Local
-from goldsmith.grade.grade_class import Class, GradingOptions, grade_all
-from goldsmith.grade.grader import Grader, rubric_for
-from goldsmith.grade.submissions import SubmissionRef
 
 ASSIGNMENT = "scratch-1"
 JOBS = len(os.sched_getaffinity(0))

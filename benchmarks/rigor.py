@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from goldsmith.course.example import copy_example
-from goldsmith.course.layout import Assignment
-from goldsmith.course.solutions import Placement, placements
+from goldsmith.courses.layout.example import copy_example
+from goldsmith.courses.layout.layout import Assignment
+from goldsmith.courses.layout.solutions import Placement, placements
 from goldsmith.generate.options import Options
 from goldsmith.mutants.measure import RigorOptions, measure, mutants_for
 from goldsmith.mutants.mutants import Mutant

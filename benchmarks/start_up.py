@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from goldsmith.course.example import copy_example
+from goldsmith.courses.layout.example import copy_example
 
 ROUNDS = 11
 GOLDSMITH = [sys.executable, "-c", "from goldsmith.cli import run; run()"]

@@ -23,8 +23,8 @@ from pathlib import Path
 
 from grading import ASSIGNMENT, JOBS, submit
 
-from goldsmith.course.example import copy_example
-from goldsmith.course.ignored_names import GRADES_MARK
+from goldsmith.courses.layout.example import copy_example
+from goldsmith.foundation.ignored_names import GRADES_MARK
 
 _LOOK = 0.5
 _NEVER_THE_SAME = ("rope-uninitialised",)

@@ -31,8 +31,8 @@ from submission_tables import all_judged, chosen_by
 
 from corpora.known_submissions import known
 from goldsmith.cli.app import commands
-from goldsmith.course.example import copy_example
-from goldsmith.handout.make_kit import HandedOut
+from goldsmith.courses.handout.make_kit import HandedOut
+from goldsmith.courses.layout.example import copy_example
 from support.ports.pairs import PAIRS
 
 ROOT = Path(__file__).parents[1]

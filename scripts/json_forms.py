@@ -8,23 +8,23 @@ from __future__ import annotations
 import msgspec
 
 from goldsmith.check.verdicts import Verdict
+from goldsmith.courses.handout.make_kit import HandedOut
+from goldsmith.courses.injection.results import InjectionResult, ResetResult
+from goldsmith.courses.internal_tests.verdict import InternalVerdict
+from goldsmith.courses.packs.pack import Packed
+from goldsmith.courses.skills.install import SkillResult
 from goldsmith.doctor import Fact
 from goldsmith.generate.gold_difference import GoldDifference
 from goldsmith.generate.outcome import Outcome
 from goldsmith.generate.status import AssignmentStatus
 from goldsmith.generate.verify import Proof
-from goldsmith.handout.make_kit import HandedOut
-from goldsmith.injection.results import InjectionResult, ResetResult
-from goldsmith.internal_tests.verdict import InternalVerdict
 from goldsmith.model_parity.result import BriefParity, ParityReport
-from goldsmith.packs.pack import Packed
 from goldsmith.render.doctor import MachineSummary
 from goldsmith.render.grades import ClassSummary, GradedSubmission
 from goldsmith.render.guard import GuardSummary, Leak
 from goldsmith.render.help import HelpTopic
 from goldsmith.render.rigor_json import ListedMutant, MutantResult, RigorSummary
 from goldsmith.render.scaffold import CourseLayout, ExampleAssignment, NewAssignment, ScaffoldFile
-from goldsmith.skills.install import SkillResult
 
 
 class Form(msgspec.Struct, frozen=True, kw_only=True):

@@ -18,11 +18,11 @@ from submission_tables import ASSIGNMENTS, judged
 
 from corpora.known_submissions import Known, known
 from goldsmith.check.verdicts import Verdict
-from goldsmith.course.example import copy_example
-from goldsmith.course.layout import Course
+from goldsmith.courses.handout.judge_kit import judge_by_kit
+from goldsmith.courses.handout.make_kit import HandedOut, hand_out
+from goldsmith.courses.layout.example import copy_example
+from goldsmith.courses.layout.layout import Course
 from goldsmith.gold.kit_files import LIST
-from goldsmith.handout.judge_kit import judge_by_kit
-from goldsmith.handout.make_kit import HandedOut, hand_out
 from goldsmith.process.fork_client import ForkServer, fork_server
 
 PAGE = Path(__file__).parents[1] / "docs" / "how-to" / "handout.md"

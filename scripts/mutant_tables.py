@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from goldsmith.course.example import copy_example
+from goldsmith.courses.layout.example import copy_example
 from goldsmith.generate.options import Options
 from goldsmith.mutants.load_operators import operators_of
 from goldsmith.mutants.measure import RigorOptions, measure

@@ -24,7 +24,7 @@ from rich.console import Console
 from rich.style import Style
 from rich.text import Text
 
-from goldsmith.course.example import copy_example
+from goldsmith.courses.layout.example import copy_example
 from support.browser import open_browser
 from support.course import numpy_course
 from support.terminal import Terminal

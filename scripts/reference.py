@@ -15,8 +15,8 @@ import msgspec
 import structures
 
 from goldsmith.cli.app import commands
-from goldsmith.course.command_config import GradeConfig, GuardConfig, HandoutConfig, RigorConfig
-from goldsmith.course.config import AssignmentConfig, Config, ItemConfig, RubricConfig
+from goldsmith.courses.layout.command_config import GradeConfig, GuardConfig, HandoutConfig, RigorConfig
+from goldsmith.courses.layout.config import AssignmentConfig, Config, ItemConfig, RubricConfig
 from goldsmith.errors.base import AGAINST, COULD_NOT_RUN, INTERRUPTED, USAGE
 from goldsmith.gold.manifest import SCHEMA, Manifest
 from goldsmith.render.json_output import Envelope, Error

@@ -13,11 +13,11 @@ from pathlib import Path
 from submission_tables import judged
 
 from corpora.known_submissions import known
-from goldsmith.course.example import copy_example
-from goldsmith.course.layout import Course
-from goldsmith.grade.feedback import feedback_markdown
-from goldsmith.grade.grader import rubric_for
-from goldsmith.grade.grades import grade
+from goldsmith.courses.grade.feedback import feedback_markdown
+from goldsmith.courses.grade.grader import rubric_for
+from goldsmith.courses.grade.grades import grade
+from goldsmith.courses.layout.example import copy_example
+from goldsmith.courses.layout.layout import Course
 from goldsmith.process.fork_client import fork_server
 
 PAGE = Path(__file__).parent.parent / "docs" / "six-reports.md"

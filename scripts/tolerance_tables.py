@@ -15,8 +15,8 @@ import numpy as np
 
 from corpora.correct_variants import COMPILED, CORRECT, replayed
 from goldsmith.comparison.against_gold import judge
-from goldsmith.course.example import copy_example
-from goldsmith.course.layout import Course
+from goldsmith.courses.layout.example import copy_example
+from goldsmith.courses.layout.layout import Course
 from goldsmith.gold.arrays import judged_leaves, numbers_of
 from goldsmith.gold.load import GoldCase, load_gold
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from goldsmith.course.layout import find_course
+from goldsmith.courses.grade.collection import collect
+from goldsmith.courses.grade.engines import Engine, Local, Work
+from goldsmith.courses.grade.grade_class import Class, GradingOptions, grade_all
+from goldsmith.courses.grade.grader import Grader, Judged, judging_contexts, rubric_for, stop
+from goldsmith.courses.grade.submissions import SubmissionRef
+from goldsmith.courses.layout.layout import find_course
 from goldsmith.generate.options import options_from
-from goldsmith.grade.collection import collect
-from goldsmith.grade.engines import Engine, Local, Work
-from goldsmith.grade.grade_class import Class, GradingOptions, grade_all
-from goldsmith.grade.grader import Grader, Judged, judging_contexts, rubric_for, stop
-from goldsmith.grade.submissions import SubmissionRef
 
 __all__ = ["Engine", "Judged", "Local", "SubmissionRef", "Work", "grade_with", "judging_contexts", "stop"]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from goldsmith.course.layout import find_course
+from goldsmith.courses.layout.layout import find_course
 from goldsmith.errors.course import BadConfig
 from goldsmith.instruments.coverage import Coverage
 from goldsmith.recipe.imports import _find_by_plain_path

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from goldsmith.course.layout import find_course
+from goldsmith.courses.layout.layout import find_course
 from goldsmith.workspace.selection import is_private
 from support.course import CourseOnDisk
 

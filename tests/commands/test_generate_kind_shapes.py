@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from goldsmith.worker.drafts.argument_use import usages_of
-from goldsmith.worker.drafts.documented_shapes import Sizes, annotated_shape, shapes_in_docstring
-from goldsmith.worker.drafts.specs_of_values import read_array
+from goldsmith.drafts.argument_use import usages_of
+from goldsmith.drafts.documented_shapes import Sizes, annotated_shape, shapes_in_docstring
+from goldsmith.drafts.specs_of_values import read_array
 
 
 @pytest.mark.parametrize(

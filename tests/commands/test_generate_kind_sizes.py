@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import goldsmith
-from goldsmith.worker.drafts.argument_use import usages_of
-from goldsmith.worker.drafts.guess_arguments import Known, guess
-from goldsmith.worker.drafts.initialisation import draft_initial
-from goldsmith.worker.drafts.specs import Built, Literal
-from goldsmith.worker.drafts.targets import Target
-from goldsmith.worker.drafts.variations import distinct_settings
+from goldsmith.drafts.argument_use import usages_of
+from goldsmith.drafts.guess_arguments import Known, guess
+from goldsmith.drafts.initialisation import draft_initial
+from goldsmith.drafts.specs import Built, Literal
+from goldsmith.drafts.targets import Target
+from goldsmith.drafts.variations import distinct_settings
 from support.course import RECIPE_FILE, CourseOnDisk
 
 STARTER = """

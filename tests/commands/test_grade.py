@@ -19,10 +19,10 @@ from urllib.parse import unquote
 
 import pytest
 
-from goldsmith.course.layout import find_course
+from goldsmith.courses.grade.archives import unpack
+from goldsmith.courses.grade.collection import collect
+from goldsmith.courses.layout.layout import find_course
 from goldsmith.errors.grade import BadArchive, NothingHandedIn
-from goldsmith.grade.archives import unpack
-from goldsmith.grade.collection import collect
 from goldsmith.sandbox.bubblewrap import why_not as why_no_bubblewrap
 from goldsmith.sandbox.capabilities import probe
 from support.check_course import checked_course, hand_in

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from goldsmith.course.layout import find_course
+from goldsmith.courses.grade import grader as graders
+from goldsmith.courses.grade.grader import Grader, rubric_for
+from goldsmith.courses.grade.output_folder import Folder
+from goldsmith.courses.grade.submissions import SubmissionRef
+from goldsmith.courses.layout.layout import find_course
 from goldsmith.errors.gold import CannotWrite
 from goldsmith.generate.options import Options
-from goldsmith.grade import grader as graders
-from goldsmith.grade.grader import Grader, rubric_for
-from goldsmith.grade.output_folder import Folder
-from goldsmith.grade.submissions import SubmissionRef
 from support.check_course import checked_course, hand_in
 from support.course import CourseOnDisk, Run
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from goldsmith.course.layout import find_course
+from goldsmith.courses.grade.collection import Reading, collect
+from goldsmith.courses.layout.layout import find_course
 from goldsmith.errors.grade import OneOrClass
-from goldsmith.grade.collection import Reading, collect
 from support.check_course import SOLUTION, checked_course
 from support.course import CourseOnDisk, Run
 from support.notebooks import notebook

@@ -14,11 +14,11 @@ from goldsmith.check.case_verdict import shown_path
 from goldsmith.check.check import first_case
 from goldsmith.check.leaf_words import STEP_WORDS, how_far, leaf_lines, step_of
 from goldsmith.comparison.results import SKETCHED
-from goldsmith.grade.feedback import feedback_markdown
-from goldsmith.grade.grades import grade
-from goldsmith.grade.overview import overview_of
-from goldsmith.grade.redaction import code, escaped
-from goldsmith.grade.verdict_markdown import verdict_markdown
+from goldsmith.courses.grade.feedback import feedback_markdown
+from goldsmith.courses.grade.grades import grade
+from goldsmith.courses.grade.overview import overview_of
+from goldsmith.courses.grade.redaction import code, escaped
+from goldsmith.courses.grade.verdict_markdown import verdict_markdown
 from support.made_verdicts import CASES, case, failed, leaf, part, rubric, shown, source, texts, verdict
 
 

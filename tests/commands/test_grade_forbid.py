@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from goldsmith.check.verdicts import ForbiddenUse, Verdict
-from goldsmith.course.config import RubricConfig
-from goldsmith.course.forbidden import forbidden_uses
-from goldsmith.grade.feedback import feedback_markdown
-from goldsmith.grade.grades import grade
-from goldsmith.grade.overview import overview_markdown, overview_of
-from goldsmith.grade.rubric import make_rubric
+from goldsmith.courses.grade.feedback import feedback_markdown
+from goldsmith.courses.grade.grades import grade
+from goldsmith.courses.grade.overview import overview_markdown, overview_of
+from goldsmith.courses.grade.rubric import make_rubric
+from goldsmith.courses.layout.config import RubricConfig
 from goldsmith.process.fork_client import ForkServer
+from goldsmith.source_code.forbidden import forbidden_uses
 from support.check_course import STARTER, checked_course, hand_in, judge, outcomes
 from support.course import CourseOnDisk
 from support.made_verdicts import case, verdict
@@ -114,7 +114,7 @@ def test_what_the_starter_uses_itself_is_nobodys_fault(tmp_path: Path, warm: For
     (handed_in / "ops.py").write_text(f"{(handed_in / 'ops.py').read_text()}\n\n{line}\n")
     from goldsmith.check.forbidden_use import find_forbidden
     from goldsmith.check.submissions import open_submission
-    from goldsmith.course.layout import find_course
+    from goldsmith.courses.layout.layout import find_course
 
     assignment = find_course(course.root).assignment("hw1")
     with open_submission(assignment, str(handed_in)) as submission:

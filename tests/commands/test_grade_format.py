@@ -14,12 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from goldsmith.check.verdicts import ForbiddenUse
-from goldsmith.course.layout import find_course
+from goldsmith.courses.grade.canvas import CanvasMerge, CanvasPlan
+from goldsmith.courses.grade.csv_cells import cells_of, with_cells
+from goldsmith.courses.grade.grades import grade
+from goldsmith.courses.grade.result_files import autolab_line
+from goldsmith.courses.layout.layout import find_course
 from goldsmith.errors.base import GoldsmithError
-from goldsmith.grade.canvas import CanvasMerge, CanvasPlan
-from goldsmith.grade.csv_cells import cells_of, with_cells
-from goldsmith.grade.grades import grade
-from goldsmith.grade.result_files import autolab_line
 from support.check_course import checked_course, hand_in
 from support.course import CourseOnDisk
 from support.made_verdicts import case, rubric, verdict

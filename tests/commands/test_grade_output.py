@@ -17,14 +17,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from goldsmith.course.config import ItemConfig
-from goldsmith.grade.feedback import feedback_markdown
-from goldsmith.grade.grades import Grade, grade, with_similarity
-from goldsmith.grade.junit import junit_xml
-from goldsmith.grade.output_folder import Folder
-from goldsmith.grade.overview import overview_markdown, overview_of
-from goldsmith.grade.redaction import Redaction, one_line, redact
-from goldsmith.grade.result_files import (
+from goldsmith.courses.grade.feedback import feedback_markdown
+from goldsmith.courses.grade.grades import Grade, grade, with_similarity
+from goldsmith.courses.grade.junit import junit_xml
+from goldsmith.courses.grade.output_folder import Folder
+from goldsmith.courses.grade.overview import overview_markdown, overview_of
+from goldsmith.courses.grade.redaction import Redaction, one_line, redact
+from goldsmith.courses.grade.result_files import (
     file_names,
     grades_csv,
     gradescope_json,
@@ -32,8 +31,9 @@ from goldsmith.grade.result_files import (
     write_class,
     write_submission,
 )
-from goldsmith.grade.verdict_markdown import verdict_markdown
-from goldsmith.guard.similarity import Similarity
+from goldsmith.courses.grade.verdict_markdown import verdict_markdown
+from goldsmith.courses.guard.similarity import Similarity
+from goldsmith.courses.layout.config import ItemConfig
 from support.made_verdicts import CASES, SECRET, case, failed, leaf, part, rubric, texts, verdict, wrong_at
 
 HOSTILE = (

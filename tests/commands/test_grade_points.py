@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 import goldsmith as gs
-from goldsmith.course.config import RubricConfig
-from goldsmith.course.points import recipe_points, without_points
+from goldsmith.courses.grade.rubric import make_rubric
+from goldsmith.courses.layout.config import RubricConfig
 from goldsmith.errors.recipe import BadPoints, RecipeMisuse
-from goldsmith.grade.rubric import make_rubric
+from goldsmith.source_code.points import recipe_points, without_points
 from support.check_course import RECIPE, checked_course, hand_in
 from support.course import RECIPE_FILE, CourseOnDisk
 

@@ -17,15 +17,15 @@ from typing import Any
 
 import pytest
 
-from goldsmith.course.layout import Assignment, find_course
+from goldsmith.courses.grade.collection import collect
+from goldsmith.courses.grade.engines import Dask
+from goldsmith.courses.grade.grade_class import GradingOptions, grade_all
+from goldsmith.courses.grade.grader import Grader, rubric_for
+from goldsmith.courses.grade.grades import Grade
+from goldsmith.courses.grade.submissions import SubmissionRef
+from goldsmith.courses.layout.layout import Assignment, find_course
 from goldsmith.errors.grade import DaskMissing, WorkersLost
 from goldsmith.generate.options import Options
-from goldsmith.grade.collection import collect
-from goldsmith.grade.engines import Dask
-from goldsmith.grade.grade_class import GradingOptions, grade_all
-from goldsmith.grade.grader import Grader, rubric_for
-from goldsmith.grade.grades import Grade
-from goldsmith.grade.submissions import SubmissionRef
 from goldsmith.sandbox.capabilities import probe
 from support.check_course import checked_course, hand_in
 from support.course import CourseOnDisk

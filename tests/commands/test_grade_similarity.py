@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from goldsmith.course.layout import find_course
-from goldsmith.guard.similarity import Similarity, matches, parts_to_write, similarities
+from goldsmith.courses.guard.similarity import Similarity, matches, parts_to_write, similarities
+from goldsmith.courses.layout.layout import find_course
 from support.course import CourseOnDisk, numpy_course
 
 STARTER = """

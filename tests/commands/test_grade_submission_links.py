@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from goldsmith.course.layout import Assignment, find_course
+from goldsmith.courses.grade.collection import Reading, collect
+from goldsmith.courses.grade.submissions import SubmissionRef, opened
+from goldsmith.courses.layout.layout import Assignment, find_course
 from goldsmith.errors.base import GoldsmithError
 from goldsmith.errors.check import SubmissionIsLink, SubmissionIsPrivate, SubmissionLeaves
-from goldsmith.grade.collection import Reading, collect
-from goldsmith.grade.submissions import SubmissionRef, opened
 from support.check_course import checked_course, hand_in
 from support.course import CourseOnDisk
 

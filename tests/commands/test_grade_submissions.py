@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from goldsmith.course.layout import find_course
-from goldsmith.grade.collection import collect
+from goldsmith.courses.grade.collection import collect
+from goldsmith.courses.layout.layout import find_course
 from support.check_course import checked_course, hand_in
 from support.course import CourseOnDisk, Run
 

@@ -15,10 +15,10 @@ import pytest
 
 from corpora.leaks import BACKBONE, CLEAN, LEAKS, STUB, as_bytes
 from corpora.packed_leaks import FORMS, SLOW, UNSEEN
-from goldsmith.course.layout import find_course
-from goldsmith.guard.leaks import leaks_in
-from goldsmith.guard.nested_files import unpacked
-from goldsmith.guard.scan import guarded_by
+from goldsmith.courses.guard.leaks import leaks_in
+from goldsmith.courses.guard.nested_files import unpacked
+from goldsmith.courses.guard.scan import guarded_by
+from goldsmith.courses.layout.layout import find_course
 from support.course import CourseOnDisk, copy_of_example
 
 SCRATCH = "src/assignments/scratch-1/backbone.py"

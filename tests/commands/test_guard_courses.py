@@ -11,9 +11,9 @@ import pytest
 
 from corpora.guard_courses import COURSES
 from corpora.guard_courses.course import GuardedCourse, notebook
-from goldsmith.course.layout import find_course
-from goldsmith.guard.leaks import Guarded, leaks_in
-from goldsmith.guard.scan import guarded_by
+from goldsmith.courses.guard.leaks import Guarded, leaks_in
+from goldsmith.courses.guard.scan import guarded_by
+from goldsmith.courses.layout.layout import find_course
 from support.course import CourseOnDisk
 
 

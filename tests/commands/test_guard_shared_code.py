@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from goldsmith.course.layout import find_course
-from goldsmith.guard.leaks import leaks_in
-from goldsmith.guard.scan import guarded_by
+from goldsmith.courses.guard.leaks import leaks_in
+from goldsmith.courses.guard.scan import guarded_by
+from goldsmith.courses.layout.layout import find_course
 from support.course import CourseOnDisk, numpy_course
 
 GIVEN = """

@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 
 from corpora.known_submissions import known
+from goldsmith.courses.handout.judge_kit import judge_by_kit
 from goldsmith.gold.arrays import array_hash, as_numpy, judged_part
 from goldsmith.gold.kit_files import DATA, LIST, NAMES, KitData, encode_data, read_data
 from goldsmith.gold.load import load_gold
 from goldsmith.gold.safetensors_reader import open_mapped
-from goldsmith.handout.judge_kit import judge_by_kit
 from goldsmith.process.fork_client import ForkServer
 from support.course import CourseOnDisk, Run, copy_of_example
 
@@ -296,7 +296,7 @@ def test_guard_finds_what_no_kit_may_hold(copied: CourseOnDisk, tamper: Any) -> 
 
 
 def test_a_sketch_with_too_many_sums_is_found(copied: CourseOnDisk) -> None:
-    from goldsmith.sketches.sketch import Sketch
+    from goldsmith.gold.sketches.sketch import Sketch
 
     data = copied.root / "kit" / DATA
     kit = read_data(data.parent)

@@ -71,5 +71,13 @@ def test_help_imports_neither_what_commands_need_nor_other_commands(arguments: l
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     imported = set(done.stderr.split())
-    assert not imported & {"torch", "numpy", "rich", "msgspec", "asyncio", "importlib.metadata", "goldsmith.course"}
+    assert not imported & {
+        "torch",
+        "numpy",
+        "rich",
+        "msgspec",
+        "asyncio",
+        "importlib.metadata",
+        "goldsmith.courses.layout",
+    }
     assert ("goldsmith.cli.grade" in imported) is (arguments == [])

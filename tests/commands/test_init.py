@@ -12,10 +12,10 @@ import pytest
 import yaml
 
 from goldsmith.cli.app import commands as cli_commands
+from goldsmith.courses.scaffold.changes import Change, apply
+from goldsmith.courses.skills.bundled import skill_files
+from goldsmith.courses.skills.signature import marked
 from goldsmith.errors.gold import CannotWrite
-from goldsmith.scaffold.changes import Change, apply
-from goldsmith.skills.bundled import skill_files
-from goldsmith.skills.signature import marked
 from support.course import CourseOnDisk, copy_of_example, numpy_course
 from support.terminal import Terminal
 

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from goldsmith.course.layout import find_course
+from goldsmith.courses.injection.inject import recover
+from goldsmith.courses.injection.journal import needs_recovery
+from goldsmith.courses.layout.layout import find_course
 from goldsmith.errors.injection import EditedMeanwhile
-from goldsmith.injection.inject import recover
-from goldsmith.injection.journal import needs_recovery
 from support.course import CourseOnDisk
 from support.injection_course import SOLUTION, STARTER, assert_clean, do_inject, do_reset, state
 from support.kill import Tree, killed_after, killed_at_step, random_moments, telling_steps, whole_tree

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from goldsmith.grade.feedback import feedback_markdown
-from goldsmith.grade.grades import grade
+from goldsmith.courses.grade.feedback import feedback_markdown
+from goldsmith.courses.grade.grades import grade
 from goldsmith.process.fork_client import ForkServer
 from support.check_course import judge
 from support.course import RECIPE_FILE, CourseOnDisk, numpy_course

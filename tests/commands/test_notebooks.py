@@ -11,7 +11,7 @@ import pytest
 
 from corpora.notebooks import ALL, NOTEBOOKS
 from goldsmith.check.submissions import open_submission
-from goldsmith.course.layout import find_course
+from goldsmith.courses.layout.layout import find_course
 from support.check_course import check, checked_course
 from support.course import CourseOnDisk, numpy_course
 from support.notebooks import notebook

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from goldsmith.course.layout import find_course
-from goldsmith.guard.public_files import public_in
-from goldsmith.guard.scan import Sweep, guarded_by, sweep
+from goldsmith.courses.guard.public_files import public_in
+from goldsmith.courses.guard.scan import Sweep, guarded_by, sweep
+from goldsmith.courses.layout.layout import find_course
 from support.check_course import SOLUTION, checked_course, hand_in
 from support.container import IS_ROOT, USER, Container, new_container
 from support.course import RECIPE_FILE, CourseOnDisk, copy_of_example
@@ -140,7 +140,7 @@ def test_without_a_sandbox_nothing_is_graded_and_results_say_so(
         import sys
         from goldsmith.sandbox import capabilities
         capabilities.probe = lambda: capabilities.Level(missing=("no Landlock: it is switched off",))
-        from goldsmith.packs import run_pack
+        from goldsmith.courses.packs import run_pack
         sys.exit(run_pack.main())
     """
     (container.folder / "without.py").write_text(textwrap.dedent(lacking))

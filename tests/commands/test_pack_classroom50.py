@@ -16,12 +16,12 @@ from typing import Any
 import pytest
 
 from corpora.known_submissions import known
-from goldsmith.course.config import ItemConfig
-from goldsmith.course.layout import find_course
-from goldsmith.grade.classroom50 import classroom50_json, facts_from, points_scale
-from goldsmith.grade.grades import grade
-from goldsmith.guard.public_files import public_in
-from goldsmith.guard.scan import Sweep, guarded_by, sweep
+from goldsmith.courses.grade.classroom50 import classroom50_json, facts_from, points_scale
+from goldsmith.courses.grade.grades import grade
+from goldsmith.courses.guard.public_files import public_in
+from goldsmith.courses.guard.scan import Sweep, guarded_by, sweep
+from goldsmith.courses.layout.config import ItemConfig
+from goldsmith.courses.layout.layout import find_course
 from support.check_course import SOLUTION, sketched_course
 from support.course import CourseOnDisk, copy_of_example
 from support.made_verdicts import case, rubric, verdict

@@ -281,7 +281,8 @@ def test_a_pytest_that_has_nothing_to_do_with_gold_pays_nothing(tmp_path: Path) 
         "import sys, pytest\n"
         "pytest.main(['--co', '-q', '-p', 'no:cacheprovider'])\n"
         "assert 'goldsmith.pytest_plugin' in sys.modules\n"
-        "heavy = {'numpy', 'torch', 'msgspec', 'rich', 'goldsmith.course', 'goldsmith.errors'} & set(sys.modules)\n"
+        "heavy = {'numpy', 'torch', 'msgspec', 'rich', 'goldsmith.courses.layout', 'goldsmith.errors'}\n"
+        "heavy &= set(sys.modules)\n"
         "sys.exit(str(sorted(heavy)) if heavy else 0)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from goldsmith.course.layout import find_course
-from goldsmith.injection.inject import recover
-from goldsmith.injection.journal import read_journal
+from goldsmith.courses.injection.inject import recover
+from goldsmith.courses.injection.journal import read_journal
+from goldsmith.courses.layout.layout import find_course
 from support.course import CourseOnDisk
 from support.injection_course import SOLUTION, STARTER, assert_clean, do_inject, do_reset, state
 from support.kill import killed_at_step, telling_steps, whole_tree

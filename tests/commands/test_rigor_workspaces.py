@@ -11,8 +11,8 @@ from goldsmith.check.check_context import CheckContext
 from goldsmith.check.request import Opened, Request, open_adapter, open_gold
 from goldsmith.check.submissions import Submission
 from goldsmith.check.verdicts import AGREES
-from goldsmith.course.layout import find_course
-from goldsmith.course.solutions import Placement, placements
+from goldsmith.courses.layout.layout import find_course
+from goldsmith.courses.layout.solutions import Placement, placements
 from goldsmith.generate.options import Options
 from goldsmith.mutants.workspace_pool import PooledWorkspace, WorkspacePool
 from goldsmith.process.fork_client import ForkServer

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from goldsmith.course.example import copy_example, example_folder
-from goldsmith.course.layout import find_course
-from goldsmith.skills.bundled import skill_files, skill_names
-from goldsmith.skills.install import check_skills
-from goldsmith.skills.signature import marked, read_mark
+from goldsmith.courses.layout.example import copy_example, example_folder
+from goldsmith.courses.layout.layout import find_course
+from goldsmith.courses.skills.bundled import skill_files, skill_names
+from goldsmith.courses.skills.install import check_skills
+from goldsmith.courses.skills.signature import marked, read_mark
 from support.course import COMMAND, CourseOnDisk, numpy_course
 
 ROOT = Path(__file__).parents[2]
@@ -268,7 +268,7 @@ def test_the_wheel_holds_the_skills_and_those_of_the_bundled_course(tmp_path: Pa
     (wheel,) = tmp_path.glob("*.whl")
     names = zipfile.ZipFile(wheel).namelist()
     for name in skill_names():
-        assert f"goldsmith/skills/texts/{name}/SKILL.md" in names
+        assert f"goldsmith/courses/skills/texts/{name}/SKILL.md" in names
         assert f"goldsmith/_example/.claude/skills/{name}/SKILL.md" in names
 
 

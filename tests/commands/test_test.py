@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from goldsmith.course.layout import Assignment, find_course
+from goldsmith.courses.internal_tests import suite_result as suite
+from goldsmith.courses.internal_tests import verdict as internal
+from goldsmith.courses.layout.layout import Assignment, find_course
 from goldsmith.errors.internal_tests import NoInternalTests
 from goldsmith.generate.freshness import Freshness
-from goldsmith.internal_tests import suite_result as suite
-from goldsmith.internal_tests import verdict as internal
 from goldsmith.process.process_exit import ProcessExit
 from goldsmith.process.untrusted_files import UntrustedFolder
 from goldsmith.workspace.copies import make_workspaces

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from goldsmith.courses.internal_tests import suite_result as suite
+from goldsmith.courses.internal_tests import verdict as internal
 from goldsmith.generate.freshness import Freshness
-from goldsmith.internal_tests import suite_result as suite
-from goldsmith.internal_tests import verdict as internal
 from support.course import CourseOnDisk, numpy_course
 
 pytestmark = pytest.mark.long

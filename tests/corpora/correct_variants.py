@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from goldsmith.course.layout import Course
-from goldsmith.course.solutions import Placement
+from goldsmith.courses.layout.layout import Course
+from goldsmith.courses.layout.solutions import Placement
 from goldsmith.generate.options import Options
 from goldsmith.generate.replay_once import replay
 from goldsmith.gold.load import load_gold

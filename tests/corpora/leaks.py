@@ -14,10 +14,10 @@ import textwrap
 from pathlib import Path
 
 from corpora.packed_leaks import FORMS
-from goldsmith.course.example import copy_example
-from goldsmith.guard.leaks import Guarded, leaks_in
-from goldsmith.guard.nested_files import unpacked
-from goldsmith.guard.scan import guarded_by
+from goldsmith.courses.guard.leaks import Guarded, leaks_in
+from goldsmith.courses.guard.nested_files import unpacked
+from goldsmith.courses.guard.scan import guarded_by
+from goldsmith.courses.layout.example import copy_example
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "vla-course"
 

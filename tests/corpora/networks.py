@@ -12,7 +12,7 @@ from pathlib import Path
 from filelock import FileLock
 
 import goldsmith
-from goldsmith.course.layout import Course, find_course
+from goldsmith.courses.layout.layout import Course, find_course
 
 NETWORKS = Path(__file__).parent / "courses" / "networks"
 ASSIGNMENTS = ("recurrent", "numpy-layers", "optimisers", "functions")

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from goldsmith.scaffold.workflow import WORKFLOW, git_address
+from goldsmith.courses.scaffold.workflow import WORKFLOW, git_address
 from support.course import CourseOnDisk
 from support.doc_pages import ROOT
 

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from goldsmith.check.verdicts import Outcome as ImplementationOutcome
-from goldsmith.grade.scoring import ItemOutcome
+from goldsmith.courses.grade.scoring import ItemOutcome
 from goldsmith.mutants.results import OUTCOMES as MUTANT_OUTCOMES
 from goldsmith.render.json_output import Envelope
 from support.check_course import hand_in, sketched_course

@@ -14,8 +14,8 @@ import yaml
 from structures import every_error
 
 from goldsmith.cli.app import commands
+from goldsmith.courses.skills.bundled import ANYWHERE, skill_files, skill_names
 from goldsmith.generate.ensure_recipe import KINDS
-from goldsmith.skills.bundled import ANYWHERE, skill_files, skill_names
 from support.check_course import checked_course, hand_in
 from support.course import COMMAND, RECIPE_FILE, SOLUTION_FILE, CourseOnDisk, Run, copy_of_example, numpy_course, recipe
 

@@ -12,7 +12,7 @@ import pytest
 from goldsmith.check.check import check
 from goldsmith.check.request import Request
 from goldsmith.check.submissions import open_submission
-from goldsmith.course.layout import Course, find_course
+from goldsmith.courses.layout.layout import Course, find_course
 from goldsmith.generate.options import Options
 from goldsmith.process.fork_client import ForkServer
 from support.course import copy_of_example

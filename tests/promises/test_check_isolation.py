@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from goldsmith.course.ignored_names import GRADES, GRADES_MARK
-from goldsmith.course.layout import find_course
+from goldsmith.courses.grade.grader import Grader, rubric_for
+from goldsmith.courses.layout.layout import find_course
+from goldsmith.foundation.ignored_names import GRADES, GRADES_MARK
 from goldsmith.generate.options import Options
 from goldsmith.gold.load import load_gold
-from goldsmith.grade.grader import Grader, rubric_for
 from goldsmith.process.fork_client import ForkServer
 from goldsmith.process.messages import Attempt
 from goldsmith.process.result_log import write_attempt

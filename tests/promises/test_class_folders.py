@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from goldsmith.course.layout import Assignment, find_course
+from goldsmith.courses.grade.collection import Collected, collect
+from goldsmith.courses.grade.grader import _SUBMISSION_ERRNOS
+from goldsmith.courses.grade.redaction import one_line
+from goldsmith.courses.grade.submissions import SubmissionRef, opened
+from goldsmith.courses.layout.layout import Assignment, find_course
 from goldsmith.errors.base import GoldsmithError
 from goldsmith.errors.grade import OneOrClass
-from goldsmith.grade.collection import Collected, collect
-from goldsmith.grade.grader import _SUBMISSION_ERRNOS
-from goldsmith.grade.redaction import one_line
-from goldsmith.grade.submissions import SubmissionRef, opened
 from support.check_course import checked_course
 from support.course import CourseOnDisk
 from support.generated_classes import MARK, MadeClass, make_class

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from goldsmith.course.layout import find_course
+from goldsmith.courses.grade.collection import collect
+from goldsmith.courses.grade.engines import Local
+from goldsmith.courses.grade.grade_class import GradingOptions, grade_all
+from goldsmith.courses.grade.grader import Grader, rubric_for
+from goldsmith.courses.layout.layout import find_course
 from goldsmith.generate.options import Options
-from goldsmith.grade.collection import collect
-from goldsmith.grade.engines import Local
-from goldsmith.grade.grade_class import GradingOptions, grade_all
-from goldsmith.grade.grader import Grader, rubric_for
 from goldsmith.process.fork_client import ForkServer
 from support.check_course import judge, outcomes
 from support.course import RECIPE_FILE, CourseOnDisk, numpy_course

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from goldsmith.course.layout import find_course
+from goldsmith.courses.grade.engines import Local, Work
+from goldsmith.courses.grade.grade_class import GradingOptions, grade_all
+from goldsmith.courses.grade.grader import Grader, Judged, judging_contexts, rubric_for
+from goldsmith.courses.grade.submissions import SubmissionRef
+from goldsmith.courses.layout.layout import find_course
 from goldsmith.generate.options import Options
-from goldsmith.grade.engines import Local, Work
-from goldsmith.grade.grade_class import GradingOptions, grade_all
-from goldsmith.grade.grader import Grader, Judged, judging_contexts, rubric_for
-from goldsmith.grade.submissions import SubmissionRef
 from support.hostile_class import Result, Scene, is_safe_here, make_scene
 
 pytestmark = [

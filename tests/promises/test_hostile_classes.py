@@ -17,11 +17,11 @@ from types import ModuleType
 
 import pytest
 
-from goldsmith.course.layout import find_course
+from goldsmith.courses.grade.collection import collect
+from goldsmith.courses.grade.grades import Grade
+from goldsmith.courses.grade.submissions import SubmissionRef
+from goldsmith.courses.layout.layout import find_course
 from goldsmith.errors.grade import OneOrClass
-from goldsmith.grade.collection import collect
-from goldsmith.grade.grades import Grade
-from goldsmith.grade.submissions import SubmissionRef
 from support import check_course as checking
 from support.hostile_class import HONEST, HOSTILE, OF_ANOTHER, Scene, attacks, is_safe_here, make_scene
 

@@ -12,14 +12,14 @@ import msgspec
 import pytest
 
 from goldsmith.check.verdicts import Verdict
-from goldsmith.course.layout import find_course
-from goldsmith.grade.feedback import feedback_markdown
-from goldsmith.grade.grader import rubric_for
-from goldsmith.grade.grades import Grade
-from goldsmith.grade.junit import junit_xml
-from goldsmith.grade.overview import overview_markdown, overview_of
-from goldsmith.grade.result_files import grades_csv, gradescope_json, submission_json
-from goldsmith.grade.verdict_markdown import verdict_markdown
+from goldsmith.courses.grade.feedback import feedback_markdown
+from goldsmith.courses.grade.grader import rubric_for
+from goldsmith.courses.grade.grades import Grade
+from goldsmith.courses.grade.junit import junit_xml
+from goldsmith.courses.grade.overview import overview_markdown, overview_of
+from goldsmith.courses.grade.result_files import grades_csv, gradescope_json, submission_json
+from goldsmith.courses.grade.verdict_markdown import verdict_markdown
+from goldsmith.courses.layout.layout import find_course
 from goldsmith.process.fork_client import ForkServer
 from support.course import CourseOnDisk
 from support.points_course import BODIES, FULL, attack, attacks, crediting_course, judged, source

@@ -46,7 +46,7 @@ def test_worker_code_in_the_parent_is_noticed(copy: Path) -> None:
 
 def test_worker_code_by_a_detour_is_noticed(copy: Path) -> None:
     (copy / "src/goldsmith/detour.py").write_text("import goldsmith.worker.run_job\n")
-    add_import(copy, "grade/grader.py", "goldsmith.detour")
+    add_import(copy, "courses/grade/grader.py", "goldsmith.detour")
     checked = lint_imports(copy)
     assert checked.returncode == 1
     assert "goldsmith.detour -> goldsmith.worker.run_job" in checked.stdout

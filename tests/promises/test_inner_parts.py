@@ -12,8 +12,8 @@ from goldsmith.check.check_context import CheckContext
 from goldsmith.check.replay_workspace import ReplayWorkspace
 from goldsmith.check.verdict_words import headline
 from goldsmith.check.verdicts import Verdict
-from goldsmith.grade.feedback import feedback_markdown
-from goldsmith.grade.grades import Grade
+from goldsmith.courses.grade.feedback import feedback_markdown
+from goldsmith.courses.grade.grades import Grade
 from goldsmith.process.fork_client import ForkServer
 from support.check_course import hand_in, judge
 from support.course import RECIPE_FILE, CourseOnDisk, numpy_course

@@ -14,15 +14,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from goldsmith.course.layout import find_course
+from goldsmith.courses.grade.output_folder import Folder
+from goldsmith.courses.injection.inject import recover
+from goldsmith.courses.layout.layout import find_course
+from goldsmith.courses.scaffold.changes import Change, apply
 from goldsmith.errors.gold import CannotWrite, LeadsElsewhere, NotOursToReplace
 from goldsmith.foundation.atomic_files import PARTIAL, write_durably
 from goldsmith.gold.manifest import encode, read_manifest
 from goldsmith.gold.publish import Staging
-from goldsmith.grade.output_folder import Folder
-from goldsmith.injection.inject import recover
 from goldsmith.mutants.cache import FindingCache
-from goldsmith.scaffold.changes import Change, apply
 from goldsmith.workspace.lock import make_state_folder, project_lock
 from support.course import RECIPE_FILE, SOLUTION_FILE, CourseOnDisk, recipe
 from support.foreign_files import TEST, TEST_FILE, age, bytes_in

@@ -16,19 +16,19 @@ from click.testing import CliRunner
 from goldsmith.cli.app import app
 from goldsmith.comparison.against_gold import compare_case
 from goldsmith.comparison.leaves import NotComparable
-from goldsmith.course.example import example_folder
+from goldsmith.courses.grade import grader
+from goldsmith.courses.grade.grades import grade
+from goldsmith.courses.grade.junit import junit_xml
+from goldsmith.courses.layout.example import example_folder
 from goldsmith.gold.arrays import judged_part
 from goldsmith.gold.load import load_gold
-from goldsmith.grade import grader
-from goldsmith.grade.grades import grade
-from goldsmith.grade.junit import junit_xml
 from goldsmith.process.fork_client import ForkServer
 from support.check_course import checked_course, hand_in, judge, outcomes
 from support.course import CourseOnDisk
 from support.made_verdicts import case, failed, leaf, rubric, verdict
 
 judge_module = importlib.import_module("goldsmith.check.judge")
-grading_run = importlib.import_module("goldsmith.grade.grade_class")
+grading_run = importlib.import_module("goldsmith.courses.grade.grade_class")
 
 
 @pytest.fixture(scope="module")
@@ -139,7 +139,7 @@ def test_check_says_so_too(course: CourseOnDisk, monkeypatch: pytest.MonkeyPatch
     found = judge(course, ada, warm)
     assert (found.outcome, found.exit_code) == ("error", 3)
     assert outcomes(found) == {"centred": "agrees", "scaled": "error", "counted": "agrees"}
-    from goldsmith.grade.verdict_markdown import verdict_markdown
+    from goldsmith.courses.grade.verdict_markdown import verdict_markdown
     from goldsmith.render.verdict import verdict_text
 
     assert "goldsmith could not judge this: AssertionError('never')" in verdict_text(found)
@@ -157,7 +157,7 @@ def test_what_cannot_be_compared_is_told_as_that_and_is_no_pass(
 
 
 def test_an_error_is_an_error_in_junit() -> None:
-    from goldsmith.grade.grades import grade
+    from goldsmith.courses.grade.grades import grade
 
     made = grade(verdict(case("whole", "error", reason="goldsmith could not judge this"), case("norm")), rubric())
     text = junit_xml("hw1", [made])

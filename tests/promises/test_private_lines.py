@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 
+from goldsmith.courses.grade.redaction import Redaction, escaped, one_line, private_lines, redact
 from goldsmith.foundation.log_injection import without_commands
-from goldsmith.grade.redaction import Redaction, escaped, one_line, private_lines, redact
 from goldsmith.render.verdict import verdict_text
 from goldsmith.sandbox.capabilities import probe
 from support.check_course import RECIPE, checked_course, hand_in

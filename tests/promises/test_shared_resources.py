@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from goldsmith.check.shortages import is_shortage
-from goldsmith.grade import turns
-from goldsmith.grade.submissions import SubmissionRef
+from goldsmith.courses.grade import turns
+from goldsmith.courses.grade.submissions import SubmissionRef
 from goldsmith.process.messages import Failure
 from support import check_course as checking
 from support.hostile_class import Scene, is_safe_here, make_scene

@@ -15,7 +15,7 @@ from submission_tables import CORPUS, Judged, Known, judged, known
 
 from corpora import networks
 from goldsmith.check.shown_parts import part_of
-from goldsmith.course.layout import Course, find_course
+from goldsmith.courses.layout.layout import Course, find_course
 from goldsmith.process.fork_client import ForkServer
 from support.check_course import judge
 from support.course import CourseOnDisk, copy_of_example, numpy_course

@@ -10,10 +10,10 @@ import pytest
 
 from goldsmith.check import verdict_words as words
 from goldsmith.check.verdicts import Verdict
-from goldsmith.course.layout import find_course
-from goldsmith.grade.feedback import feedback_markdown
-from goldsmith.grade.grader import rubric_for
-from goldsmith.grade.grades import grade
+from goldsmith.courses.grade.feedback import feedback_markdown
+from goldsmith.courses.grade.grader import rubric_for
+from goldsmith.courses.grade.grades import grade
+from goldsmith.courses.layout.layout import find_course
 from goldsmith.process.fork_client import ForkServer
 from support.check_course import judge
 from support.course import RECIPE_FILE, CourseOnDisk, numpy_course

@@ -10,7 +10,7 @@ from goldsmith.check.check import check as check_directly
 from goldsmith.check.request import Request
 from goldsmith.check.submissions import open_submission
 from goldsmith.check.verdicts import Verdict
-from goldsmith.course.layout import find_course
+from goldsmith.courses.layout.layout import find_course
 from goldsmith.generate.options import Options
 from goldsmith.process.fork_client import ForkServer
 from support.course import RECIPE_FILE, CourseOnDisk, Run, numpy_course

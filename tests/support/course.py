@@ -18,7 +18,7 @@ from typing import Any
 
 from filelock import FileLock
 
-from goldsmith.course.example import copy_example
+from goldsmith.courses.layout.example import copy_example
 from goldsmith.gold.load import Gold, load_gold
 from goldsmith.workspace.snapshot import take_snapshot
 from support import fork_cli as zygote

@@ -14,7 +14,7 @@ from typing import Any
 from corpora.correct_variants import CORRECT
 from corpora.course_shapes import bounds, encoder, layers, policies, systems
 from corpora.course_shapes.to_draft import ShapeToDraft
-from goldsmith.rewriting.right_variants import whole_variants
+from goldsmith.source_code.rewriting.right_variants import whole_variants
 from support.course import CourseOnDisk
 
 SHAPES: dict[str, ShapeToDraft] = {

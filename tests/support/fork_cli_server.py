@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from support.warm_workers import Lender
 
-_FOLDERS = ("cli", "render", "grade", "mutants", "check", "generate", "scaffold", "guard", "skills", "injection")
+_COURSES = ("grade", "scaffold", "guard", "skills", "injection")
+_FOLDERS = ("cli", "render", "mutants", "check", "generate", *(f"courses.{name}" for name in _COURSES))
 
 
 def serve(listener: socket.socket, *, torch: bool) -> None:

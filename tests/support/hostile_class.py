@@ -30,16 +30,16 @@ import numpy as np
 import pytest
 
 from goldsmith.check import grading_sandbox
-from goldsmith.course.example import example_folder
-from goldsmith.course.layout import find_course
+from goldsmith.courses.grade.collection import collect
+from goldsmith.courses.grade.engines import Local
+from goldsmith.courses.grade.grade_class import GradingOptions, grade_all
+from goldsmith.courses.grade.grader import Grader, rubric_for
+from goldsmith.courses.grade.grades import Grade
+from goldsmith.courses.grade.submissions import SubmissionRef
+from goldsmith.courses.layout.example import example_folder
+from goldsmith.courses.layout.layout import find_course
 from goldsmith.generate.options import Options
 from goldsmith.gold.load import load_gold
-from goldsmith.grade.collection import collect
-from goldsmith.grade.engines import Local
-from goldsmith.grade.grade_class import GradingOptions, grade_all
-from goldsmith.grade.grader import Grader, rubric_for
-from goldsmith.grade.grades import Grade
-from goldsmith.grade.submissions import SubmissionRef
 from goldsmith.sandbox.capabilities import probe
 from goldsmith.sandbox.cgroups import controllers
 from goldsmith.workspace import temporary

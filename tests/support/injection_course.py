@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from goldsmith.course.layout import find_course
-from goldsmith.course.solutions import placements
-from goldsmith.injection.inject import inject, reset
-from goldsmith.injection.journal import read_journal
+from goldsmith.courses.injection.inject import inject, reset
+from goldsmith.courses.injection.journal import read_journal
+from goldsmith.courses.layout.layout import find_course
+from goldsmith.courses.layout.solutions import placements
 from support.course import CourseOnDisk
 from support.kill import Tree, whole_tree
 

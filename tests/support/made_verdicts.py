@@ -11,8 +11,8 @@ from goldsmith.check.part_verdicts import judge_parts
 from goldsmith.check.shown_parts import Shown
 from goldsmith.check.verdicts import CaseVerdict, ModuleVerdict, PartVerdict, Verdict, gravest
 from goldsmith.comparison.results import LeafComparison
-from goldsmith.course.config import RubricConfig
-from goldsmith.grade.rubric import Rubric, make_rubric
+from goldsmith.courses.grade.rubric import Rubric, make_rubric
+from goldsmith.courses.layout.config import RubricConfig
 from goldsmith.process.messages import Failure, Frame
 
 CASES = ("whole", "norm", "loss", "steps")

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Callable
 from pathlib import Path
 
-from goldsmith.course.layout import find_course
+from goldsmith.courses.layout.layout import find_course
 from goldsmith.generate.options import Options
 from goldsmith.mutants.measure import RigorOptions, measure
 from goldsmith.mutants.results import Finding, Rigor

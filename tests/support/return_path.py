@@ -24,15 +24,15 @@ from typing import Any
 import pytest
 
 from goldsmith.check import replay_workspace
-from goldsmith.course.layout import find_course
+from goldsmith.courses.grade import grader as graders
+from goldsmith.courses.grade import judging_context
+from goldsmith.courses.grade.engines import Local
+from goldsmith.courses.grade.grade_class import GradingOptions, grade_all
+from goldsmith.courses.grade.grader import Grader, Judged, rubric_for
+from goldsmith.courses.grade.grades import Grade
+from goldsmith.courses.grade.submissions import SubmissionRef
+from goldsmith.courses.layout.layout import find_course
 from goldsmith.generate.options import Options
-from goldsmith.grade import grader as graders
-from goldsmith.grade import judging_context
-from goldsmith.grade.engines import Local
-from goldsmith.grade.grade_class import GradingOptions, grade_all
-from goldsmith.grade.grader import Grader, Judged, rubric_for
-from goldsmith.grade.grades import Grade
-from goldsmith.grade.submissions import SubmissionRef
 from goldsmith.process.messages import JOB
 from goldsmith.workspace import temporary
 from support import check_course as checking

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from goldsmith.sketches.sketch import Sketch, signs
+from goldsmith.gold.sketches.sketch import Sketch, signs
 
 Array = Any
 

@@ -200,7 +200,7 @@ class Lender:
 
     def lend(self) -> None:
         """Let the command that this process runs fork its workers from these servers, and its programs from itself."""
-        from goldsmith.internal_tests import run_pytest
+        from goldsmith.courses.internal_tests import run_pytest
         from goldsmith.model_parity import process_side
 
         self.lend_workers(setattr)

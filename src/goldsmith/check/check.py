@@ -51,15 +51,15 @@ from goldsmith.check.verdicts import (
     Verdict,
     gravest,
 )
-from goldsmith.course.layout import Assignment
-from goldsmith.course.solution_parts import SolutionParts
-from goldsmith.course.solutions import Placement
-from goldsmith.course.starter_modules import notebook_modules
-from goldsmith.course.subject import Subject
+from goldsmith.courses.layout.layout import Assignment
+from goldsmith.courses.layout.solution_parts import SolutionParts
+from goldsmith.courses.layout.solutions import Placement
+from goldsmith.courses.layout.starter_modules import notebook_modules
 from goldsmith.gold.effortless_answers import is_hollow
 from goldsmith.gold.manifest import Manifest
 from goldsmith.process.clocks import Allowance
 from goldsmith.process.fork_client import fork_server
+from goldsmith.targets.subject import Subject
 from goldsmith.workspace.temporary import private_folder
 
 Result = TypeVar("Result")

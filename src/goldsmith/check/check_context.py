@@ -14,13 +14,13 @@ from goldsmith.check.judge import Judge
 from goldsmith.check.replay_strategy import ReplayStrategy
 from goldsmith.check.replay_workspace import ReplayWorkspace, recipe_placements
 from goldsmith.check.request import Opened, Request
-from goldsmith.course.compiled_parts import CompiledParts
-from goldsmith.course.solutions import Placement
-from goldsmith.course.subject import Subject
+from goldsmith.courses.layout.solutions import Placement
+from goldsmith.courses.notebooks import PACKAGES as NOTEBOOK_PACKAGES
 from goldsmith.gold.load import GoldCase
-from goldsmith.notebooks import PACKAGES as NOTEBOOK_PACKAGES
 from goldsmith.process.clocks import Allowance
 from goldsmith.process.fork_client import ForkServer
+from goldsmith.source_code.compiled_parts import CompiledParts
+from goldsmith.targets.subject import Subject
 from goldsmith.workspace.copies import Workspace, make_workspaces
 
 

@@ -33,8 +33,8 @@ from goldsmith.check.replay_workspace import ReplayWorkspace
 from goldsmith.check.shown_parts import Shown, is_constructor, part_of
 from goldsmith.check.submissions import Submission
 from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, CUT_OFF, DIFFERS, CaseVerdict, ModuleVerdict
-from goldsmith.course.solution_parts import SolutionParts
-from goldsmith.course.solutions import Placement
+from goldsmith.courses.layout.solution_parts import SolutionParts
+from goldsmith.courses.layout.solutions import Placement
 
 MAX_TRIALS = 40
 """Replays for one submission, most of them of a single case: one mistake takes up to five, four take about twenty."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
-from goldsmith.course.starter_diff import parse_parts
+from goldsmith.source_code.parts import parse_parts
 
 
 def find_definition(files: Mapping[str, bytes], kind: str, function: str | None) -> str:

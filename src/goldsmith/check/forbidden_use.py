@@ -8,11 +8,11 @@ from goldsmith.check.notebook_places import shown_place
 from goldsmith.check.provided_restored import read_code
 from goldsmith.check.submissions import Submission
 from goldsmith.check.verdicts import ForbiddenUse
-from goldsmith.course.forbidden import MAX_USES, forbidden_uses
-from goldsmith.course.layout import Assignment
-from goldsmith.course.solutions import Placement
-from goldsmith.course.starter_modules import notebook_modules
-from goldsmith.course.subject import Subject
+from goldsmith.courses.layout.layout import Assignment
+from goldsmith.courses.layout.solutions import Placement
+from goldsmith.courses.layout.starter_modules import notebook_modules
+from goldsmith.source_code.forbidden import MAX_USES, forbidden_uses
+from goldsmith.targets.subject import Subject
 
 _MAX_PLACE_CHARS = 200
 

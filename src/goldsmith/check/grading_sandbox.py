@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from goldsmith.check.replay_workspace import SandboxPolicy
-from goldsmith.course.layout import Assignment
+from goldsmith.courses.layout.layout import Assignment
 from goldsmith.errors.sandbox import NoPrivateNetwork
 from goldsmith.process.descendants import MAX_TASKS
 from goldsmith.sandbox import private_network

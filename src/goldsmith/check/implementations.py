@@ -8,12 +8,12 @@ import tarfile
 from collections.abc import Iterator
 
 from goldsmith.check.submissions import AS_IT_STANDS, Submission, open_submission
-from goldsmith.course.git import git, run_git
-from goldsmith.course.layout import Assignment
-from goldsmith.course.lone_recipe import LoneRecipe, is_recipe_file, open_lone_recipe
-from goldsmith.course.replacements import bases_in, everything_in, find_replacements, imported_modules
-from goldsmith.course.subject import EVERYTHING, Replacements, Subject
+from goldsmith.courses.layout.layout import Assignment
 from goldsmith.errors.lone_recipe import NoSuchImplementation, NotARecipe, NothingToReplace, RecordedFromRevision
+from goldsmith.foundation.git import git, run_git
+from goldsmith.targets.lone_recipe import LoneRecipe, is_recipe_file, open_lone_recipe
+from goldsmith.targets.replacements import bases_in, everything_in, find_replacements, imported_modules
+from goldsmith.targets.subject import EVERYTHING, Replacements, Subject
 from goldsmith.workspace.temporary import private_folder
 
 
@@ -78,4 +78,4 @@ def _revision(lone: LoneRecipe, revision: str) -> Iterator[Replacements]:
 def _commit(lone: LoneRecipe, revision: str) -> str:
     if revision.startswith("-"):
         return ""
-    return (git(lone.project, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}") or "").strip()
+    return (git(lone.project.root, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}") or "").strip()

@@ -20,9 +20,9 @@ from goldsmith.check.replay_workspace import ReplayWorkspace
 from goldsmith.check.trace_pairs import TracePair, arguments, is_cut_off, off_by, plain_apart
 from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, ModuleVerdict, Outcome
 from goldsmith.gold.gradient_projections import projections
+from goldsmith.gold.sketches.sketch import Sketch
 from goldsmith.gold.trace_tensors import is_whole
 from goldsmith.process.messages import Failure, Isolated
-from goldsmith.sketches.sketch import Sketch
 
 MAX_CASES_ALONE = 4
 """Number of cases in which modules are run alone, one of each kind: a kind's code is the same everywhere."""

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from goldsmith.check.verdicts import COULD_NOT_RUN, CaseVerdict
-from goldsmith.course.layout import Assignment
-from goldsmith.course.subject import Subject
+from goldsmith.courses.layout.layout import Assignment
 from goldsmith.sandbox.packages import places_of
+from goldsmith.targets.subject import Subject
 from goldsmith.workspace.copies import Workspace
 from goldsmith.workspace.selection import is_private
 

@@ -23,9 +23,9 @@ from goldsmith.gold.arrays import as_numpy
 from goldsmith.gold.call_forms import TENSOR, is_reference
 from goldsmith.gold.safetensors_reader import Bfloat16, Mapped
 from goldsmith.gold.sizes import quick_norm, relative_size
+from goldsmith.gold.sketches.sketch import Sketch
 from goldsmith.gold.trace_tensors import HASH, LEFT_OUT, NOT_KEPT, SKETCH, Hashed, LeftOut, is_whole, read_sketch
 from goldsmith.process.notes import is_name
-from goldsmith.sketches.sketch import Sketch
 
 CLOSE = 5e-5
 """Relative distance up to which two tensors of a trace count as the same: ten times the noise of float32 in a deep

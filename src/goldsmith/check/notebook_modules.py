@@ -7,11 +7,11 @@ from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
 from goldsmith.check.file_choice import is_as_given, parts_to_write, stands_for
-from goldsmith.course.layout import Assignment
-from goldsmith.course.solutions import Placement, defined_in, module_of, starter_module
+from goldsmith.courses.layout.layout import Assignment
+from goldsmith.courses.layout.solutions import Placement, defined_in, module_of, starter_module
+from goldsmith.courses.notebooks.convert import SUFFIX, NotebookModule, is_notebook_file
 from goldsmith.errors.check import NothingToCheck
 from goldsmith.errors.notebooks import BadNotebook
-from goldsmith.notebooks.convert import SUFFIX, NotebookModule, is_notebook_file
 
 
 def with_modules(

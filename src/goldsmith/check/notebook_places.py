@@ -7,8 +7,8 @@ from pathlib import Path
 
 import msgspec
 
-from goldsmith.course.solutions import Placement
-from goldsmith.notebooks.shown import ShownNotebook
+from goldsmith.courses.layout.solutions import Placement
+from goldsmith.courses.notebooks.shown import ShownNotebook
 from goldsmith.process.messages import Failure, Frame
 
 

@@ -16,21 +16,21 @@ import msgspec
 
 from goldsmith.check.bounds import MAX_CODE_BYTES
 from goldsmith.check.submissions import Submission
-from goldsmith.course.git import git
-from goldsmith.course.ignored_names import LITTER
-from goldsmith.course.layout import Assignment
-from goldsmith.course.provided import added_at_import, changed_provided, missing_values
-from goldsmith.course.provided_edits import can_be_disabled, is_in, with_provided, without_parts
-from goldsmith.course.solutions import Placement, has_solutions, module_of, placements, starter_module
-from goldsmith.course.starter_diff import written_by_students
-from goldsmith.course.starter_modules import starter_modules
-from goldsmith.course.subject import Subject
-from goldsmith.course.unwritten import left_as_given, unwritten_functions, unwritten_parts
+from goldsmith.courses.layout.layout import Assignment
+from goldsmith.courses.layout.solutions import Placement, has_solutions, module_of, placements, starter_module
+from goldsmith.courses.layout.starter_modules import starter_modules
+from goldsmith.courses.notebooks.convert import SUFFIX as NOTEBOOK
+from goldsmith.courses.notebooks.convert import convert, is_notebook
 from goldsmith.errors.base import GoldsmithError
 from goldsmith.errors.notebooks import BadNotebook
+from goldsmith.foundation.git import git
+from goldsmith.foundation.ignored_names import LITTER
 from goldsmith.gold.manifest import Manifest
-from goldsmith.notebooks.convert import SUFFIX as NOTEBOOK
-from goldsmith.notebooks.convert import convert, is_notebook
+from goldsmith.source_code.parts import written_by_students
+from goldsmith.source_code.provided import added_at_import, changed_provided, missing_values
+from goldsmith.source_code.provided_edits import can_be_disabled, is_in, with_provided, without_parts
+from goldsmith.source_code.unwritten import left_as_given, unwritten_functions, unwritten_parts
+from goldsmith.targets.subject import Subject
 
 _MAX_TRUSTED_CODE_BYTES = 4 * MAX_CODE_BYTES
 """For what a recipe by itself runs on, which nobody submitted."""
@@ -194,7 +194,7 @@ def _starter_files(assignment: Assignment, submission: Submission, manifest: Man
         target = module_of(inside) if path.suffix == NOTEBOOK else inside
         content = _module(path.name, path.read_bytes() if path.is_file() else b"")
         if submission.is_tree and _digest(content) != digest:
-            committed = git(course, "show", f"HEAD:./{name}")
+            committed = git(course.root, "show", f"HEAD:./{name}")
             content = _module(path.name, (committed or "").encode("utf-8", "surrogateescape"))
         if _digest(content) == digest:
             found[target.as_posix()] = content

@@ -20,10 +20,7 @@ import msgspec
 
 from goldsmith.check.replay_results import CaseRuns, ResultReader, Taken, as_told
 from goldsmith.check.shortages import is_shortage
-from goldsmith.course.compiled_parts import CompiledParts
-from goldsmith.course.forbidden import MAX_USES
-from goldsmith.course.solutions import Placement
-from goldsmith.course.subject import Subject
+from goldsmith.courses.layout.solutions import Placement
 from goldsmith.errors.gold import CannotWrite
 from goldsmith.errors.recipe import DeviceMissing
 from goldsmith.foundation.nested import map_tree
@@ -42,6 +39,9 @@ from goldsmith.process.worker_channel import WorkerChannel
 from goldsmith.sandbox.capabilities import Level
 from goldsmith.sandbox.confinement import Confinement
 from goldsmith.sandbox.limits import Limits
+from goldsmith.source_code.compiled_parts import CompiledParts
+from goldsmith.source_code.forbidden import MAX_USES
+from goldsmith.targets.subject import Subject
 from goldsmith.workspace.copies import Workspace
 
 RUNS: tuple[RunName, ...] = ("plain", "repeat", "float64")

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
 from goldsmith.check.size_limits import files_below
-from goldsmith.course.layout import Assignment
-from goldsmith.course.starter_diff import written_by_students
-from goldsmith.course.starter_modules import read_starter
+from goldsmith.courses.layout.layout import Assignment
+from goldsmith.courses.layout.starter_modules import read_starter
+from goldsmith.source_code.parts import written_by_students
 
 
 def files_handed_in(assignment: Assignment, folder: Path, name: str) -> list[Path]:

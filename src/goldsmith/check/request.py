@@ -10,7 +10,6 @@ from goldsmith.check.evidence import Evidence
 from goldsmith.check.recipe_failures import SolutionFailures
 from goldsmith.check.replay_workspace import SandboxPolicy
 from goldsmith.check.submissions import Submission
-from goldsmith.course.subject import Subject
 from goldsmith.errors.check import BadAdapter, NoGold, NoSuchCase, NotReplayed, StaleGold
 from goldsmith.generate.freshness import stale_reasons
 from goldsmith.generate.options import Options
@@ -18,6 +17,7 @@ from goldsmith.gold.load import Gold, GoldCase, load_gold
 from goldsmith.gold.manifest import MANIFEST
 from goldsmith.process.fork_client import ForkServer
 from goldsmith.process.launcher import Watcher
+from goldsmith.targets.subject import Subject
 from goldsmith.weights.rules import Adapter, read_adapter
 
 

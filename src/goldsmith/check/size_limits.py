@@ -17,10 +17,10 @@ from goldsmith.check.bounds import (
     MAX_PATH_BYTES,
     MAX_PATH_PART_BYTES,
 )
-from goldsmith.course.git import RecordTooLong, stream_records
-from goldsmith.course.ignored_names import LITTER
-from goldsmith.course.layout import Course
+from goldsmith.courses.layout.layout import Course
 from goldsmith.errors.check import TooMuchHandedIn
+from goldsmith.foundation.git import RecordTooLong, stream_records
+from goldsmith.foundation.ignored_names import LITTER
 
 _MAX_RECORD_BYTES = 2**14
 
@@ -129,6 +129,6 @@ def list_names(course: Course, revision: str, name: str) -> list[str]:
 
 def _records(course: Course, name: str, *arguments: str) -> Iterator[str]:
     try:
-        yield from stream_records(course, *arguments, max_bytes=_MAX_RECORD_BYTES)
+        yield from stream_records(course.root, *arguments, max_bytes=_MAX_RECORD_BYTES)
     except RecordTooLong:
         raise TooMuchHandedIn(name, "it has a file with a very long name") from None

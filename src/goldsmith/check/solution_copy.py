@@ -17,18 +17,18 @@ from goldsmith.check.replay_workspace import SandboxPolicy
 from goldsmith.check.request import Opened, Request, open_adapter
 from goldsmith.check.submissions import Submission, open_submission
 from goldsmith.check.verdicts import AGREES, Verdict
-from goldsmith.course.layout import Assignment
-from goldsmith.course.solutions import Placement
-from goldsmith.course.subject import Subject
+from goldsmith.courses.layout.layout import Assignment
+from goldsmith.courses.layout.solutions import Placement
+from goldsmith.courses.notebooks.convert import SUFFIX as NOTEBOOK
 from goldsmith.errors.sandbox import NoPrivateNetwork
 from goldsmith.generate.options import Options
 from goldsmith.generate.state import COPY_NAMES
 from goldsmith.gold.load import load_gold
-from goldsmith.notebooks.convert import SUFFIX as NOTEBOOK
 from goldsmith.process.fork_client import ForkServer
 from goldsmith.process.launcher import Watcher
 from goldsmith.process.messages import Failure
 from goldsmith.sandbox.capabilities import probe
+from goldsmith.targets.subject import Subject
 from goldsmith.workspace.temporary import private_folder
 
 SANDBOX = "sandbox"

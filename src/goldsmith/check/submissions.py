@@ -13,16 +13,16 @@ from goldsmith.check.file_choice import choose_files, is_as_given, stands_for, u
 from goldsmith.check.notebook_modules import with_modules
 from goldsmith.check.repository_forks import files_handed_in, package_of, to_write
 from goldsmith.check.size_limits import list_names, list_revision
-from goldsmith.course.git import git, read_blob
-from goldsmith.course.ignored_names import LITTER
-from goldsmith.course.layout import Assignment, Course, is_students_code
-from goldsmith.course.solutions import Placement
-from goldsmith.course.starter_modules import starter_modules
+from goldsmith.courses.layout.layout import Assignment, Course, is_students_code
+from goldsmith.courses.layout.solutions import Placement
+from goldsmith.courses.layout.starter_modules import starter_modules
+from goldsmith.courses.notebooks.convert import SUFFIX as NOTEBOOK
+from goldsmith.courses.notebooks.convert import is_notebook_file
 from goldsmith.errors.check import NoSuchSubmission, NothingToCheck, SubmissionIsPrivate, SubmissionLeaves
 from goldsmith.errors.gold import GoldUnreadable
+from goldsmith.foundation.git import git, read_blob
+from goldsmith.foundation.ignored_names import LITTER
 from goldsmith.gold.manifest import read_manifest
-from goldsmith.notebooks.convert import SUFFIX as NOTEBOOK
-from goldsmith.notebooks.convert import is_notebook_file
 from goldsmith.workspace.temporary import private_folder
 
 _CODE = (".py", NOTEBOOK)
@@ -256,11 +256,11 @@ def _extract(assignment: Assignment, course: Course, revision: str, folder: Path
     """Write the assignment's files as they are in `revision`; return whether there is such a revision."""
     if revision.startswith("-"):
         return False
-    commit = (git(course, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}") or "").strip()
+    commit = (git(course.root, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}") or "").strip()
     if not commit:
         return False
     starter = assignment.course.relative(assignment.starter)
-    prefix = git(course, "rev-parse", "--show-prefix")
+    prefix = git(course.root, "rev-parse", "--show-prefix")
     place = f"{(prefix or '').strip()}{starter.as_posix()}"
     listed = list_revision(course, f"{commit}:{place}", name)
     if listed is None:
@@ -275,7 +275,7 @@ def _extract(assignment: Assignment, course: Course, revision: str, folder: Path
         file = folder / inside
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(read_blob(course, item.blob, item.size))
+            file.write_bytes(read_blob(course.root, item.blob, item.size))
         except (FileExistsError, NotADirectoryError, IsADirectoryError):
             raise NothingToCheck(name, f"{inside} is a file and a folder in it", wanted_files(assignment)) from None
     return True

@@ -110,7 +110,7 @@ def check(
         if json:
             report.print([verdict], ok=verdict.exit_code == 0)
         elif markdown:
-            from goldsmith.grade.verdict_markdown import verdict_markdown
+            from goldsmith.courses.grade.verdict_markdown import verdict_markdown
 
             say(verdict_markdown(verdict, reveal=reveal, verbose=verbose))
         else:

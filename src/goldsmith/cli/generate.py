@@ -22,7 +22,7 @@ from goldsmith.cli.options import (
 from goldsmith.errors.base import COULD_NOT_RUN
 
 if TYPE_CHECKING:
-    from goldsmith.course.layout import Assignment
+    from goldsmith.courses.layout.layout import Assignment
     from goldsmith.generate.options import Options
     from goldsmith.generate.outcome import Outcome
 

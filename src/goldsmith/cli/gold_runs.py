@@ -13,11 +13,11 @@ from goldsmith.cli.options import JsonReport, Seconds, make_progress
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from goldsmith.course.subject import Project, Subject
     from goldsmith.generate.options import Options
     from goldsmith.generate.outcome import Outcome
     from goldsmith.gold.diff import TensorChange
     from goldsmith.render.summary import Summary
+    from goldsmith.targets.subject import Project, Subject
 
 
 _OPTIONS = (
@@ -166,9 +166,9 @@ def _that_can_be_done(assignment: Subject, outcome: Outcome) -> Outcome:
     """Add next steps that lead somewhere: internal tests only where there are some."""
     import msgspec
 
-    from goldsmith.course.layout import Assignment
+    from goldsmith.courses.internal_tests.suite_result import tests_of
+    from goldsmith.courses.layout.layout import Assignment
     from goldsmith.errors.internal_tests import NoInternalTests
-    from goldsmith.internal_tests.suite_result import tests_of
 
     tests = f"goldsmith test {assignment.name}"
     if tests not in outcome.next or not isinstance(assignment, Assignment):

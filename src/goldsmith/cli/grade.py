@@ -28,13 +28,13 @@ from goldsmith.foundation.log_injection import say
 from goldsmith.foundation.platforms import require, require_sandbox
 
 if TYPE_CHECKING:
-    from goldsmith.course.layout import Assignment
-    from goldsmith.grade.canvas import CanvasPlan
-    from goldsmith.grade.collection import Reading
-    from goldsmith.grade.engines import Engine, Tls
-    from goldsmith.grade.grades import Grade
-    from goldsmith.grade.result_files import Pages
-    from goldsmith.grade.submissions import SubmissionRef
+    from goldsmith.courses.grade.canvas import CanvasPlan
+    from goldsmith.courses.grade.collection import Reading
+    from goldsmith.courses.grade.engines import Engine, Tls
+    from goldsmith.courses.grade.grades import Grade
+    from goldsmith.courses.grade.result_files import Pages
+    from goldsmith.courses.grade.submissions import SubmissionRef
+    from goldsmith.courses.layout.layout import Assignment
     from goldsmith.render.grades import GradedSubmission
 
 
@@ -152,14 +152,14 @@ def grade(
         refuse_recipes("grade", assignment)
         chosen = choose_one(open_course(course), assignment, "grade", ask=ask, no_color=no_color, after=" submissions/")
 
-        from goldsmith.course.config import bad_setting
+        from goldsmith.courses.grade.collection import collect
+        from goldsmith.courses.grade.grade_class import GradingOptions, grade_all
+        from goldsmith.courses.grade.grader import Grader, rubric_for
+        from goldsmith.courses.grade.secret_gold import fresh_assignment
+        from goldsmith.courses.grade.submissions import hidden_paths
+        from goldsmith.courses.layout.config import bad_setting
         from goldsmith.doctor import processors
         from goldsmith.generate.options import options_from
-        from goldsmith.grade.collection import collect
-        from goldsmith.grade.grade_class import GradingOptions, grade_all
-        from goldsmith.grade.grader import Grader, rubric_for
-        from goldsmith.grade.secret_gold import fresh_assignment
-        from goldsmith.grade.submissions import hidden_paths
         from goldsmith.render import grades as render
         from goldsmith.render.console import open_console
         from goldsmith.render.refuse_disagreeing import refuse_disagreeing
@@ -250,7 +250,7 @@ def _canvas_plan(
     names: Path | None,
 ) -> CanvasPlan | None:
     """Match submissions with a Canvas gradebook, before anything is graded."""
-    from goldsmith.grade.canvas import FILE, CanvasPlan
+    from goldsmith.courses.grade.canvas import FILE, CanvasPlan
 
     if form != "canvas":
         if gradebook is not None or column or names is not None:
@@ -266,7 +266,7 @@ def _canvas_plan(
 def _for_autolab(grade: Grade, name: str, assignment: Assignment, folder: Path) -> str:
     """Return the student's feedback and, unless goldsmith itself failed, the points in the last line."""
     from goldsmith.check.verdicts import ERROR
-    from goldsmith.grade.result_files import FEEDBACK, autolab_line, file_names
+    from goldsmith.courses.grade.result_files import FEEDBACK, autolab_line, file_names
 
     text = (folder / FEEDBACK / f"{file_names([name])[0]}.md").read_text(encoding="utf-8")
     if grade.outcome == ERROR:
@@ -275,7 +275,7 @@ def _for_autolab(grade: Grade, name: str, assignment: Assignment, folder: Path) 
 
 
 def _tls(engine: str, scheduler: str, ca_file: Path | None, cert: Path | None, key: Path | None) -> Tls | None:
-    from goldsmith.grade.engines import Tls
+    from goldsmith.courses.grade.engines import Tls
 
     if ca_file is None and cert is None and key is None:
         return None
@@ -293,7 +293,7 @@ def _pages(folder: Path, class_page: Path | None) -> Pages:
 
 
 def _engine(name: str, scheduler: str, jobs: int, tls: Tls | None, tell: Callable[[str], None]) -> Engine:
-    from goldsmith.grade.engines import Dask, Local
+    from goldsmith.courses.grade.engines import Dask, Local
 
     if name == "local" and not scheduler:
         return Local(jobs)

@@ -13,7 +13,7 @@ from goldsmith.errors.base import AGAINST
 from goldsmith.foundation.log_injection import say
 
 if TYPE_CHECKING:
-    from goldsmith.guard.leaks import Finding
+    from goldsmith.courses.guard.leaks import Finding
 
 
 @command
@@ -40,9 +40,9 @@ def guard(
     """
     findings: list[Finding] = []
     with report_errors("guard", as_json=json, debug=debug, subjects="findings") as report:
+        from goldsmith.courses.guard.public_files import public_at, public_files, public_in, staged_files
+        from goldsmith.courses.guard.scan import guarded_by, injected_findings, sweep
         from goldsmith.errors.course import OneTargetOnly, Unreadable
-        from goldsmith.guard.public_files import public_at, public_files, public_in, staged_files
-        from goldsmith.guard.scan import guarded_by, injected_findings, sweep
         from goldsmith.render.console import open_console
         from goldsmith.render.guard import GuardSummary, leaks_from, show_leaks
 

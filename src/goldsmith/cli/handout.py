@@ -36,8 +36,8 @@ def handout(assignment: str | None, output: Path, course: Path, json: bool, no_c
         )
 
         from goldsmith.cli.prompts import ask_anyway
+        from goldsmith.courses.handout.make_kit import KitPlan, hand_out
         from goldsmith.errors.gold import MenuLeft
-        from goldsmith.handout.make_kit import KitPlan, hand_out
         from goldsmith.render.handout import poor_lines
 
         def before(plan: KitPlan) -> None:

@@ -11,9 +11,9 @@ from goldsmith.cli.command import argument, command, flag, option
 from goldsmith.cli.options import PATH, JsonReport, at_a_terminal, open_course, output_options, report_errors
 
 if TYPE_CHECKING:
+    from goldsmith.courses.scaffold.changes import Change, Plan
+    from goldsmith.courses.scaffold.layout_detection import Layout
     from goldsmith.render.scaffold import ScaffoldFile
-    from goldsmith.scaffold.changes import Change, Plan
-    from goldsmith.scaffold.layout_detection import Layout
 
 
 _EXTRAS = ("scripts", "skills")
@@ -103,7 +103,7 @@ def init(
 
 
 def _copy(folder: Path, json: bool) -> None:
-    from goldsmith.course.example import copy_example
+    from goldsmith.courses.layout.example import copy_example
 
     course = copy_example(folder)
     if json:
@@ -118,10 +118,10 @@ def _copy(folder: Path, json: bool) -> None:
 
 def _layout(folder: Path, said: dict[str, str], whole: str, *, ask: bool, no_color: bool) -> Layout | None:
     """Detect where things are, and ask where that is unclear; return None where the settings say so."""
+    from goldsmith.courses.scaffold.init_plan import course_at, detected
+    from goldsmith.courses.scaffold.new_plan import check_name
     from goldsmith.errors.scaffold import LayoutUnclear
     from goldsmith.render.scaffold import doubt_problem
-    from goldsmith.scaffold.init_plan import course_at, detected
-    from goldsmith.scaffold.new_plan import check_name
 
     if whole:
         check_name(whole)
@@ -148,11 +148,11 @@ def _add(
     json: bool,
     no_color: bool,
 ) -> None:
+    from goldsmith.courses.scaffold.changes import apply
+    from goldsmith.courses.scaffold.init_plan import course_at, course_of, plan_course
     from goldsmith.errors.scaffold import NotAgreed
     from goldsmith.render.console import open_console
     from goldsmith.render.scaffold import describe_layout, scaffold_files, show_init_end, show_layout, show_plan
-    from goldsmith.scaffold.changes import apply
-    from goldsmith.scaffold.init_plan import course_at, course_of, plan_course
 
     root = course_at(folder)
     if layout is None:

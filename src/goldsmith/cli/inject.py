@@ -32,7 +32,7 @@ def inject(assignment: str | None, course: Path, json: bool, no_color: bool, deb
     Exit codes: 0 injected (now or already), 2 bad usage, 3 could not: then everything is as it was.
     """
     with report_errors("inject", as_json=json, debug=debug) as report:
-        from goldsmith.injection.results import inject_assignment
+        from goldsmith.courses.injection.results import inject_assignment
 
         refuse_recipes("inject", assignment)
         found = open_course(course)

@@ -11,7 +11,7 @@ from goldsmith.cli.command import argument, command, flag, option
 from goldsmith.cli.options import at_a_terminal, course_options, open_course, report_errors
 
 if TYPE_CHECKING:
-    from goldsmith.scaffold.new_plan import Kind
+    from goldsmith.courses.scaffold.new_plan import Kind
 
 
 @command
@@ -43,10 +43,10 @@ def new(
     Exit codes: 0 created, 2 bad usage or a name that is taken, 3 could not be written.
     """
     with report_errors("new", as_json=json, debug=debug) as report:
+        from goldsmith.courses.scaffold.changes import apply
+        from goldsmith.courses.scaffold.new_plan import new_assignment
         from goldsmith.render.console import open_console
         from goldsmith.render.scaffold import NewAssignment, scaffold_files, show_new_assignment
-        from goldsmith.scaffold.changes import apply
-        from goldsmith.scaffold.new_plan import new_assignment
 
         found = open_course(course)
         chosen = _kind(kind, ask=at_a_terminal() and not (yes or json or dry_run), no_color=no_color)
@@ -62,7 +62,7 @@ def new(
 
 
 def _kind(wanted: Kind | None, *, ask: bool, no_color: bool) -> Kind:
-    from goldsmith.scaffold.new_plan import usual_kind
+    from goldsmith.courses.scaffold.new_plan import usual_kind
 
     if wanted is not None:
         return wanted

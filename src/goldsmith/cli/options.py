@@ -22,10 +22,10 @@ from goldsmith.foundation.platforms import require
 if TYPE_CHECKING:
     import msgspec
 
-    from goldsmith.course.layout import Assignment, Course
-    from goldsmith.course.subject import Project, Subject
+    from goldsmith.courses.layout.layout import Assignment, Course
     from goldsmith.generate.progress import Progress
     from goldsmith.process.launcher import Watcher
+    from goldsmith.targets.subject import Project, Subject
 
 PATH = click.Path(path_type=Path)
 
@@ -153,13 +153,13 @@ def at_a_terminal() -> bool:
 
 def open_course(start: Path, *, repair: bool = True) -> Course:
     """Find the course that `start` is in, and finish or undo what a killed process left half done in it."""
-    from goldsmith.course.layout import find_course
-    from goldsmith.injection.journal import needs_recovery
+    from goldsmith.courses.injection.journal import needs_recovery
+    from goldsmith.courses.layout.layout import find_course
 
     course = find_course(start)
     if repair and needs_recovery(course):
+        from goldsmith.courses.injection.inject import recover
         from goldsmith.errors.gold import Busy
-        from goldsmith.injection.inject import recover
         from goldsmith.workspace.lock import project_lock
 
         with contextlib.suppress(Busy), project_lock(course, "repair", wait=False, on_wait=lambda text: None):
@@ -182,8 +182,8 @@ def locked(course: Project, doing: str) -> Iterator[None]:
 
 def refuse_recipes(command: str, *names: str | None) -> None:
     """Say so if a recipe by itself was named where an assignment is needed."""
-    from goldsmith.course.lone_recipe import is_recipe_file, open_lone_recipe
     from goldsmith.errors.lone_recipe import NeedsACourse
+    from goldsmith.targets.lone_recipe import is_recipe_file, open_lone_recipe
 
     for name in names:
         if name is not None and is_recipe_file(name):
@@ -195,8 +195,8 @@ def choose_subjects(
     start: Path, names: Sequence[str], command: str, *, ask: bool, no_color: bool = False
 ) -> list[Subject]:
     """Return the recipes by themselves, and the assignments of the course around `start`, that are called `names`."""
-    from goldsmith.course.lone_recipe import is_recipe_file, open_lone_recipe
     from goldsmith.generate.imported_sources import as_recorded_on
+    from goldsmith.targets.lone_recipe import is_recipe_file, open_lone_recipe
 
     recipes = [name for name in names if is_recipe_file(name)]
     others = [name for name in names if name not in recipes]
@@ -246,7 +246,7 @@ def choose_subject(
     start: Path, name: str | None, command: str, *, ask: bool, no_color: bool = False, after: str = ""
 ) -> Subject:
     """Return the recipe by itself that is called `name`, or the assignment of the course around `start`."""
-    from goldsmith.course.lone_recipe import is_recipe_file
+    from goldsmith.targets.lone_recipe import is_recipe_file
 
     if name is not None and is_recipe_file(name):
         return choose_subjects(start, [name], command, ask=False)[0]

@@ -21,7 +21,7 @@ from goldsmith.errors.usage import BadOption
 from goldsmith.foundation.log_injection import say
 
 if TYPE_CHECKING:
-    from goldsmith.packs.settings import Place
+    from goldsmith.courses.packs.settings import Place
 
 _ASSIGNMENT = argument("assignment", "A", "The assignment.", required=False)
 _GRADING: tuple[Decorator[Any], ...] = (
@@ -145,7 +145,7 @@ def _pack(
     debug: bool,
 ) -> None:
     with report_errors(f"pack {place}", as_json=json, debug=debug) as report:
-        from goldsmith.packs.pack import Wanted, output_for, pack
+        from goldsmith.courses.packs.pack import Wanted, output_for, pack
         from goldsmith.render.packs import packed_lines
 
         check_limits(timeout, memory)

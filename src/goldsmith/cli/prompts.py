@@ -17,11 +17,11 @@ from goldsmith.generate.ensure_recipe import KINDS
 from goldsmith.generate.freshness import NO_RECIPE, NO_SOLUTION, Freshness, freshness
 
 if TYPE_CHECKING:
-    from goldsmith.course.layout import Assignment
-    from goldsmith.injection.journal import Journal
-    from goldsmith.scaffold.changes import Change, Plan
-    from goldsmith.scaffold.layout_detection import Doubt
-    from goldsmith.scaffold.new_plan import Kind
+    from goldsmith.courses.injection.journal import Journal
+    from goldsmith.courses.layout.layout import Assignment
+    from goldsmith.courses.scaffold.changes import Change, Plan
+    from goldsmith.courses.scaffold.layout_detection import Doubt
+    from goldsmith.courses.scaffold.new_plan import Kind
 
 _WHICH = {
     "generate": "Make gold for which assignment?",

@@ -17,8 +17,8 @@ from goldsmith.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from goldsmith.course.layout import Course
-    from goldsmith.injection.results import EditChoice, ResetResult
+    from goldsmith.courses.injection.results import EditChoice, ResetResult
+    from goldsmith.courses.layout.layout import Course
 
 
 @command
@@ -52,8 +52,8 @@ def reset(
     """
     resets: list[ResetResult] = []
     with report_errors("reset", as_json=json, debug=debug, finished=resets) as report:
+        from goldsmith.courses.injection.results import EditChoice, reset_assignment
         from goldsmith.errors.injection import OneWayOnly
-        from goldsmith.injection.results import EditChoice, reset_assignment
 
         if keep + discard + (save is not None) > 1:
             raise OneWayOnly
@@ -77,7 +77,7 @@ def reset(
 
 def _chosen(course: Course, assignment: str | None, ask: bool, no_color: bool) -> list[str]:
     """Return the assignment that is named, or what is injected; ask if there are several."""
-    from goldsmith.injection.journal import journals
+    from goldsmith.courses.injection.journal import journals
 
     standing = list(journals(course))
     names = [item.assignment for item in standing]
@@ -92,7 +92,7 @@ def _chosen(course: Course, assignment: str | None, ask: bool, no_color: bool) -
 
 def _ask_about_edits(course: Course, name: str, ask: bool, no_color: bool) -> EditChoice:
     """Show edits as a difference and ask what to do with them."""
-    from goldsmith.injection.results import EditChoice, edits_of
+    from goldsmith.courses.injection.results import EditChoice, edits_of
 
     edited = edits_of(course, name)
     if not edited or not ask:

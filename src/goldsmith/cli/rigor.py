@@ -23,7 +23,7 @@ from goldsmith.cli.options import (
 from goldsmith.errors.usage import BadOption
 
 if TYPE_CHECKING:
-    from goldsmith.course.layout import Assignment
+    from goldsmith.courses.layout.layout import Assignment
     from goldsmith.mutants.measure import RigorOptions
     from goldsmith.mutants.results import Rigor
     from goldsmith.render.rigor_json import MutantResult

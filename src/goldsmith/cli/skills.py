@@ -47,8 +47,8 @@ def install(
     3 could not be written.
     """
     with report_errors(COMMAND, as_json=json, debug=debug, subjects="skills") as report:
+        from goldsmith.courses.skills.install import check_skills, install_skills
         from goldsmith.errors.skills import CheckOrForce
-        from goldsmith.skills.install import check_skills, install_skills
 
         if check and force:
             raise CheckOrForce
@@ -67,9 +67,9 @@ def install(
 
 def _root_of(folder: Path, only: Sequence[str]) -> Path:
     """Return the root of the course around a folder; for skills that need none, of the repository, or the folder."""
-    from goldsmith.course.git import top_level
+    from goldsmith.courses.skills.bundled import ANYWHERE
     from goldsmith.errors.course import NotACourse
-    from goldsmith.skills.bundled import ANYWHERE
+    from goldsmith.foundation.git import top_level
 
     try:
         return open_course(folder).root

@@ -22,8 +22,8 @@ def status(recipes: tuple[str, ...], course: Path, json: bool, no_color: bool, d
         goldsmith status parity_cases.py     the gold of a recipe by itself
     """
     with report_errors("status", as_json=json, debug=debug) as report:
-        from goldsmith.course.lone_recipe import is_recipe_file
         from goldsmith.generate.status import course_status, subject_status
+        from goldsmith.targets.lone_recipe import is_recipe_file
 
         found = None if any(is_recipe_file(name) for name in recipes) else open_course(course)
         if recipes:

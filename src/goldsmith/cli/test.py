@@ -20,8 +20,8 @@ from goldsmith.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from goldsmith.course.layout import Assignment
-    from goldsmith.internal_tests.verdict import InternalVerdict
+    from goldsmith.courses.internal_tests.verdict import InternalVerdict
+    from goldsmith.courses.layout.layout import Assignment
 
 
 @command
@@ -89,8 +89,8 @@ def try_tests(
 
 
 def _tried(assignment: Assignment, select: str, timeout: float, no_color: bool) -> InternalVerdict:
-    from goldsmith.internal_tests.report_files import keep_reports
-    from goldsmith.internal_tests.verdict import try_internal_tests
+    from goldsmith.courses.internal_tests.report_files import keep_reports
+    from goldsmith.courses.internal_tests.verdict import try_internal_tests
     from goldsmith.render.console import open_console
     from goldsmith.render.internal_tests import internal_text, suite_progress
 

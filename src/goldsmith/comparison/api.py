@@ -18,9 +18,9 @@ from goldsmith.comparison.pairs import ABSENT, Pair, pairs_of
 from goldsmith.comparison.precision_paths import ComputePath, route_for
 from goldsmith.comparison.results import Comparison, LeafComparison
 from goldsmith.comparison.sketched import compare_sketched
+from goldsmith.gold.sketches.sketch import Sketch
 from goldsmith.gold.tolerances import Tolerance
 from goldsmith.gold.trace_tensors import LeftOut
-from goldsmith.sketches.sketch import Sketch
 
 _PARTS = {"complex64": "float32", "complex128": "float64"}
 

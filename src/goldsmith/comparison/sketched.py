@@ -9,8 +9,8 @@ from goldsmith.comparison.leaf_result import mismatch
 from goldsmith.comparison.leaves import Leaf, leaf_of
 from goldsmith.comparison.results import SKETCHED, LeafComparison
 from goldsmith.gold.arrays import as_numpy
+from goldsmith.gold.sketches.sketch import Sketch, widened
 from goldsmith.gold.tolerances import RTOL, Tolerance, scalar_ratio
-from goldsmith.sketches.sketch import Sketch, widened
 
 
 def compare_sketched(

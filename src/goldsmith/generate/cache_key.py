@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 
 from goldsmith._version import __version__
-from goldsmith.course.layout import Assignment
-from goldsmith.course.solutions import has_solutions, placements
+from goldsmith.courses.layout.layout import Assignment
+from goldsmith.courses.layout.solutions import has_solutions, placements
 from goldsmith.generate.freshness import file_hashes
 from goldsmith.generate.sources import hash_sources
 from goldsmith.gold.facts import installed_version

@@ -13,8 +13,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from goldsmith.course.solutions import placements
-from goldsmith.course.subject import Subject
+from goldsmith.courses.layout.solutions import placements
 from goldsmith.errors.base import GoldsmithError
 from goldsmith.generate.old_sources import NotInHistory, as_it_was
 from goldsmith.generate.options import Options
@@ -26,6 +25,7 @@ from goldsmith.gold.manifest import TensorEntry
 from goldsmith.gold.movement import Movement, judge_float64
 from goldsmith.process.launcher import Watcher
 from goldsmith.process.messages import KeptCase
+from goldsmith.targets.subject import Subject
 
 _BEYOND = math.inf
 Payloads = Mapping[str, Mapping[str, Any]]

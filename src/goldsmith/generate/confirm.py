@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from goldsmith.course.subject import Subject
 from goldsmith.generate.options import Options
 from goldsmith.generate.previous_gold import PreviousGold
 from goldsmith.generate.recording import Recording
@@ -15,6 +14,7 @@ from goldsmith.generate.replay_once import replay_in_float64
 from goldsmith.gold.facts import CaseFacts
 from goldsmith.gold.movement import Movement, judge_float64
 from goldsmith.process.launcher import Watcher
+from goldsmith.targets.subject import Subject
 
 
 def confirm(

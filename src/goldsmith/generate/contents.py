@@ -8,7 +8,6 @@ from pathlib import Path
 
 import msgspec
 
-from goldsmith.course.case_code import CaseCode
 from goldsmith.generate.measure_tolerances import Measured, join_calibrations
 from goldsmith.generate.options import Options
 from goldsmith.generate.previous_gold import PreviousGold
@@ -19,6 +18,7 @@ from goldsmith.gold.manifest import Calibration, CaseEntry, case_entry, with_met
 from goldsmith.gold.movement import Movement
 from goldsmith.gold.trace_tensors import keeps_sketches
 from goldsmith.process.messages import Result
+from goldsmith.source_code.case_code import CaseCode
 
 
 @dataclass(frozen=True)

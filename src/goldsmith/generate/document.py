@@ -9,9 +9,8 @@ from pathlib import Path
 import msgspec
 
 from goldsmith._version import __version__
-from goldsmith.course.git import git
-from goldsmith.course.layout import Assignment
-from goldsmith.course.subject import Subject
+from goldsmith.courses.layout.layout import Assignment
+from goldsmith.foundation.git import git
 from goldsmith.generate.contents import Contents
 from goldsmith.generate.options import Options
 from goldsmith.generate.recording import content_entry
@@ -31,6 +30,7 @@ from goldsmith.gold.manifest import (
 )
 from goldsmith.gold.publish import Staging
 from goldsmith.gold.readme import render_readme
+from goldsmith.targets.subject import Subject
 from goldsmith.workspace.snapshot import file_hash
 
 
@@ -127,8 +127,8 @@ def _stamp_now(assignment: Subject) -> Stamp:
         place = project.portable(assignment.gold.parent)
         gold = [f"{place}/{assignment.gold.name}", f"{place}/.{assignment.gold.name}.*"]  # and where it is being made
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
-    commit = git(project, "rev-parse", "HEAD")
+    commit = git(project.root, "rev-parse", "HEAD")
     if commit is None:
         return Stamp(today)
-    changes = git(project, "status", "--porcelain", "--", ".", *(f":(exclude){path}" for path in gold))
+    changes = git(project.root, "status", "--porcelain", "--", ".", *(f":(exclude){path}" for path in gold))
     return Stamp(today, commit.strip(), bool(changes and changes.strip()))

@@ -10,13 +10,13 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from goldsmith.course.ignored_names import LITTER
-from goldsmith.course.layout import Assignment
-from goldsmith.course.solutions import Placement
-from goldsmith.course.starter_diff import parse_parts, written_by_students
-from goldsmith.course.starter_modules import read_starter
-from goldsmith.course.stubs import code_of, is_stub
+from goldsmith.courses.layout.layout import Assignment
+from goldsmith.courses.layout.solutions import Placement
+from goldsmith.courses.layout.starter_modules import read_starter
+from goldsmith.foundation.ignored_names import LITTER
 from goldsmith.process.messages import DraftPart
+from goldsmith.source_code.parts import parse_parts, written_by_students
+from goldsmith.source_code.stubs import code_of, is_stub
 from goldsmith.workspace.copies import Workspace
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from goldsmith.course.layout import Assignment
-from goldsmith.course.subject import Subject
+from goldsmith.courses.layout.layout import Assignment
 from goldsmith.errors.base import GoldsmithError
 from goldsmith.errors.gold import CannotWrite
 from goldsmith.errors.recipe import (
@@ -22,6 +21,7 @@ from goldsmith.errors.recipe import (
 from goldsmith.generate.options import Options
 from goldsmith.process.messages import NO_RESULT, Failure, Frame
 from goldsmith.process.process_exit import ProcessExit
+from goldsmith.targets.subject import Subject
 from goldsmith.workspace.copies import Workspace
 
 

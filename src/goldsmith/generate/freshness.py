@@ -12,9 +12,9 @@ from pathlib import Path
 import msgspec
 
 from goldsmith._version import __version__
-from goldsmith.course.layout import Assignment, Course
-from goldsmith.course.solutions import has_solutions, placements
-from goldsmith.course.subject import Subject
+from goldsmith.courses.injection.journal import journals, read_journal
+from goldsmith.courses.layout.layout import Assignment, Course
+from goldsmith.courses.layout.solutions import has_solutions, placements
 from goldsmith.errors.base import GoldsmithError
 from goldsmith.errors.check import NoGold, StaleGold
 from goldsmith.errors.course import NoSolution
@@ -23,7 +23,7 @@ from goldsmith.generate.imported_sources import changed_imports, implementation_
 from goldsmith.generate.sources import changes_between, hash_sources
 from goldsmith.gold.facts import installed_version, public_version
 from goldsmith.gold.manifest import MANIFEST, FileEntry, Manifest, Provenance, read_manifest
-from goldsmith.injection.journal import journals, read_journal
+from goldsmith.targets.subject import Subject
 from goldsmith.workspace.snapshot import file_hash
 
 FRESH, STALE, MISSING, INJECTED = "fresh", "stale", "missing", "injected"

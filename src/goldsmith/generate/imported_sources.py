@@ -8,12 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from goldsmith.course.lone_recipe import LoneRecipe
-from goldsmith.course.subject import Replacements, Subject
 from goldsmith.errors.gold import GoldUnreadable, TreeChanged
 from goldsmith.generate.sources import Sources, changes_between, look_at
 from goldsmith.gold.facts import installed_version
 from goldsmith.gold.manifest import Manifest, Provenance, read_manifest
+from goldsmith.targets.lone_recipe import LoneRecipe
+from goldsmith.targets.subject import Replacements, Subject
 from goldsmith.workspace.snapshot import file_hash
 
 if TYPE_CHECKING:

@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
-from goldsmith.course.subject import Subject
+from goldsmith.courses.notebooks import PACKAGES as NOTEBOOK_PACKAGES
 from goldsmith.foundation.syntax import syntax_tree
 from goldsmith.generate.options import Options
-from goldsmith.notebooks import PACKAGES as NOTEBOOK_PACKAGES
 from goldsmith.process.fork_client import ForkServer, fork_server
 from goldsmith.process.messages import Job
+from goldsmith.targets.subject import Subject
 from goldsmith.workspace.copies import Workspace
 
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import msgspec
 
-from goldsmith.course.subject import Subject
 from goldsmith.errors.gold import NotCalibrated, TrialsFailed
 from goldsmith.foundation.wording import count_of
 from goldsmith.generate.error_mapping import error_of, gravity
@@ -38,6 +37,7 @@ from goldsmith.process.fork_client import ForkServer
 from goldsmith.process.launcher import Watcher, run_parallel
 from goldsmith.process.messages import CALL_NOISE, GOLD, NOTHING, Job, KeptCase, Trial, TrialFailure
 from goldsmith.process.process_exit import ProcessExit
+from goldsmith.targets.subject import Subject
 from goldsmith.workspace.copies import make_workspaces
 
 METHOD = 5

@@ -10,11 +10,10 @@ from pathlib import Path
 
 import msgspec
 
-from goldsmith.course.case_code import case_code
-from goldsmith.course.layout import Assignment
-from goldsmith.course.solutions import Placement, placements, variants_of
-from goldsmith.course.starter_diff import written_parts
-from goldsmith.course.subject import Subject
+from goldsmith.courses.injection.journal import read_journal
+from goldsmith.courses.layout.layout import Assignment
+from goldsmith.courses.layout.solutions import Placement, placements, variants_of
+from goldsmith.courses.layout.starter_diff import written_parts
 from goldsmith.errors.base import GoldsmithError
 from goldsmith.errors.gold import CopyDisagrees, CopyFailsInSandbox, GoldIsStale, GoldKept, GoldRefused
 from goldsmith.errors.injection import IsInjected
@@ -47,10 +46,11 @@ from goldsmith.gold.hints import Advice, advise, drop_silenced
 from goldsmith.gold.load import GoldCase
 from goldsmith.gold.manifest import MANIFEST
 from goldsmith.gold.publish import Staging
-from goldsmith.injection.journal import read_journal
 from goldsmith.process.launcher import Watcher, run_parallel
 from goldsmith.process.messages import Result
 from goldsmith.process.process_exit import ProcessExit
+from goldsmith.source_code.case_code import case_code
+from goldsmith.targets.subject import Subject
 from goldsmith.workspace.copies import Workspace, make_workspaces
 from goldsmith.workspace.snapshot import file_hash
 

@@ -8,14 +8,14 @@ import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from goldsmith.course.git import git, git_bytes
-from goldsmith.course.layout import Assignment, find_course
-from goldsmith.course.lone_recipe import LoneRecipe
-from goldsmith.course.points import without_points
-from goldsmith.course.replacements import moved_to
-from goldsmith.course.subject import Project, Subject
+from goldsmith.courses.layout.layout import Assignment, find_course
 from goldsmith.errors.gold import CannotWrite
+from goldsmith.foundation.git import git, git_bytes
 from goldsmith.gold.manifest import Manifest
+from goldsmith.source_code.points import without_points
+from goldsmith.targets.lone_recipe import LoneRecipe
+from goldsmith.targets.replacements import moved_to
+from goldsmith.targets.subject import Project, Subject
 from goldsmith.workspace.copies import make_workspaces
 from goldsmith.workspace.temporary import private_folder
 
@@ -93,8 +93,8 @@ def _versions(project: Project, path: str, commit: str | None) -> Iterator[bytes
     """Yield the current content, the one committed when the gold was made, then every version that git has."""
     with contextlib.suppress(OSError):
         yield (project.root / path).read_bytes()
-    log = git(project, "log", "--all", f"--max-count={_MAX_COMMITS}", "--format=%H", "--", path) or ""
+    log = git(project.root, "log", "--all", f"--max-count={_MAX_COMMITS}", "--format=%H", "--", path) or ""
     for revision in dict.fromkeys([*([commit] if commit else []), *log.split()]):
-        content = git_bytes(project, "show", f"{revision}:./{path}")
+        content = git_bytes(project.root, "show", f"{revision}:./{path}")
         if content is not None:
             yield content

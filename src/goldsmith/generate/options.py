@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from goldsmith.course.config import Config
+from goldsmith.courses.layout.config import Config
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):

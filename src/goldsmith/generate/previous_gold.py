@@ -12,8 +12,6 @@ from pathlib import Path
 
 import msgspec
 
-from goldsmith.course.case_code import CaseCode
-from goldsmith.course.subject import Subject
 from goldsmith.errors.gold import GoldUnreadable, NewerGold, OtherGold
 from goldsmith.generate.freshness import changed_sources, file_hashes
 from goldsmith.generate.options import Options
@@ -24,6 +22,8 @@ from goldsmith.gold.facts import CaseFacts, Environment, environment_differences
 from goldsmith.gold.manifest import CaseEntry, FileEntry, Manifest, read_manifest
 from goldsmith.gold.movement import Movement, find_movement
 from goldsmith.process.messages import Draws, KeptCase
+from goldsmith.source_code.case_code import CaseCode
+from goldsmith.targets.subject import Subject
 from goldsmith.workspace.snapshot import file_hash
 
 

@@ -6,10 +6,10 @@ from __future__ import annotations
 import textwrap
 from pathlib import Path
 
-from goldsmith.course.case_code import cases_by_name
 from goldsmith.errors.gold import CannotWrite, CopyDisagrees, CopyFailsInSandbox, GoldRefused
 from goldsmith.foundation.atomic_files import write_durably
 from goldsmith.foundation.syntax import syntax_tree
+from goldsmith.source_code.case_code import cases_by_name
 
 Refusal = GoldRefused | CopyDisagrees | CopyFailsInSandbox
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from goldsmith.course.layout import Assignment, is_students_code
-from goldsmith.course.points import without_points
-from goldsmith.course.solutions import Placement, variants_of
-from goldsmith.course.starter_modules import notebook_modules
-from goldsmith.course.subject import Project, Replacements, Subject
+from goldsmith.courses.layout.layout import Assignment, is_students_code
+from goldsmith.courses.layout.solutions import Placement, variants_of
+from goldsmith.courses.layout.starter_modules import notebook_modules
 from goldsmith.errors.gold import TreeChanged
+from goldsmith.source_code.points import without_points
+from goldsmith.targets.subject import Project, Replacements, Subject
 from goldsmith.workspace.snapshot import Snapshot, changed_paths, file_hash, take_snapshot
 
 if TYPE_CHECKING:

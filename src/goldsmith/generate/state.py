@@ -8,9 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from goldsmith.course.case_code import CaseCode
-from goldsmith.course.solutions import Placement
-from goldsmith.course.subject import Kind, Subject
+from goldsmith.courses.layout.solutions import Placement
 from goldsmith.errors.base import GoldsmithError
 from goldsmith.errors.gold import CopyDisagrees, GoldRefused, TreeChanged
 from goldsmith.errors.recipe import RecipeRaised
@@ -26,6 +24,8 @@ from goldsmith.gold.manifest import README, FileEntry
 from goldsmith.process.fork_client import ForkServer
 from goldsmith.process.launcher import Watcher
 from goldsmith.process.messages import Implementation
+from goldsmith.source_code.case_code import CaseCode
+from goldsmith.targets.subject import Kind, Subject
 
 COPY_NAMES: dict[Kind, str] = {
     "assignment": "a copy of the solution",

@@ -6,9 +6,9 @@ from typing import Literal, cast
 
 import msgspec
 
-from goldsmith.course.layout import Assignment, Course
-from goldsmith.course.subject import Subject
+from goldsmith.courses.layout.layout import Assignment, Course
 from goldsmith.generate.freshness import Freshness, freshness, survey
+from goldsmith.targets.subject import Subject
 
 Standing = Literal["fresh", "stale", "missing", "injected"]
 

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import msgspec
 
-from goldsmith.course.layout import Assignment
-from goldsmith.course.solutions import variants_of
-from goldsmith.course.subject import Subject
+from goldsmith.courses.layout.layout import Assignment
+from goldsmith.courses.layout.solutions import variants_of
 from goldsmith.errors.course import NoSuchVariant
 from goldsmith.errors.gold import NotReplayable
 from goldsmith.generate.jobs import make_job
@@ -20,6 +19,7 @@ from goldsmith.gold.facts import JUDGED_SECTIONS, CaseFacts
 from goldsmith.process.launcher import Watcher, run_parallel
 from goldsmith.process.messages import Result
 from goldsmith.process.process_exit import ProcessExit
+from goldsmith.targets.subject import Subject
 from goldsmith.workspace.copies import Workspace, make_workspaces
 
 Finish = Callable[[list[Workspace], list[ProcessExit]], Result]

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import msgspec
 
-from goldsmith.course.subject import Subject
 from goldsmith.errors.base import AGAINST, COULD_NOT_RUN, GoldsmithError
 from goldsmith.errors.gold import GoldUnreadable, NewerGold
 from goldsmith.generate.change_cause import Attribution, attribute
@@ -24,6 +23,7 @@ from goldsmith.gold.hints import Advice
 from goldsmith.gold.load import Gold, load_gold
 from goldsmith.gold.manifest import MANIFEST, read_manifest
 from goldsmith.gold.reread import inspect_gold
+from goldsmith.targets.subject import Subject
 from goldsmith.workspace.temporary import private_folder
 
 

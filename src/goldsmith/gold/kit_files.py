@@ -21,7 +21,7 @@ import msgspec
 from goldsmith.errors.handout import KitUnreadable
 from goldsmith.foundation.nested import map_tree
 from goldsmith.gold.arrays import dtype_name, is_array, is_tensor
-from goldsmith.sketches.sketch import Sketch
+from goldsmith.gold.sketches.sketch import Sketch
 
 SCHEMA = 1
 LIST, DATA, CHECK, SKETCHES, README = "kit.json", "kit.npz", "check.py", "sketches.py", "README.md"

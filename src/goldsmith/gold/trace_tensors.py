@@ -11,7 +11,7 @@ from typing import Any
 
 from goldsmith.gold.arrays import as_numpy, dtype_name
 from goldsmith.gold.safetensors_reader import open_mapped
-from goldsmith.sketches.sketch import SUMS, Sketch
+from goldsmith.gold.sketches.sketch import SUMS, Sketch
 
 HASH, SKETCH, LEFT_OUT = "#", "~", "?"
 """How a reference begins where there is only a hash, a sketch (stored under the whole reference), or nothing."""

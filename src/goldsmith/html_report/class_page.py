@@ -16,12 +16,12 @@ from markupsafe import Markup, escape
 from goldsmith.check.leaf_words import STEP_WORDS
 from goldsmith.check.verdict_words import missing_files
 from goldsmith.check.verdicts import COULD_NOT_RUN, DIFFERS, ERROR, PROVIDED_CHANGED, Verdict
-from goldsmith.grade.feedback import OUTCOMES, number
-from goldsmith.grade.grades import CaseResult, Grade, PartResult
-from goldsmith.grade.next_step import Piece, next_step
-from goldsmith.grade.overview import Overview
-from goldsmith.grade.result_files import FEEDBACK
-from goldsmith.grade.scoring import NOT_JUDGED, ItemResult
+from goldsmith.courses.grade.feedback import OUTCOMES, number
+from goldsmith.courses.grade.grades import CaseResult, Grade, PartResult
+from goldsmith.courses.grade.next_step import Piece, next_step
+from goldsmith.courses.grade.overview import Overview
+from goldsmith.courses.grade.result_files import FEEDBACK
+from goldsmith.courses.grade.scoring import NOT_JUDGED, ItemResult
 from goldsmith.html_report.author_view import author_cases
 from goldsmith.html_report.page import render
 

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from goldsmith.check.evidence import Evidence
 from goldsmith.check.verdicts import Verdict
-from goldsmith.course.subject import Subject
 from goldsmith.errors.gold import CannotWrite
 from goldsmith.errors.usage import BadOption
 from goldsmith.foundation.atomic_files import write_durably
@@ -16,6 +15,7 @@ from goldsmith.html_report.page import GENERATOR, render_report
 from goldsmith.html_report.parity_page import parity_report
 from goldsmith.html_report.verdict_page import verdict_report
 from goldsmith.model_parity.result import ParityReport
+from goldsmith.targets.subject import Subject
 
 _HEAD_BYTES = 2000
 

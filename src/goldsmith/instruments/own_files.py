@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 import goldsmith
-from goldsmith.course.ignored_names import LITTER
+from goldsmith.foundation.ignored_names import LITTER
 from goldsmith.process.messages import Job
 
 IGNORED = LITTER | {".git", ".goldsmith"}

@@ -13,14 +13,21 @@ import msgspec
 
 from goldsmith.check.replay_results import CaseRuns
 from goldsmith.comparison.api import compare
-from goldsmith.course.layout import Assignment
-from goldsmith.course.solutions import Placement
+from goldsmith.courses.internal_tests.suite_result import (
+    COUNTS,
+    Chosen,
+    SuiteReport,
+    pytest_arguments,
+    read_suite,
+    tests_of,
+)
+from goldsmith.courses.layout.layout import Assignment
+from goldsmith.courses.layout.solutions import Placement
 from goldsmith.errors.internal_tests import NoInternalTests
 from goldsmith.generate.jobs import make_job
 from goldsmith.generate.options import Options
 from goldsmith.gold.arrays import judged_part
 from goldsmith.gold.load import GoldCase
-from goldsmith.internal_tests.suite_result import COUNTS, Chosen, SuiteReport, pytest_arguments, read_suite, tests_of
 from goldsmith.process.fork_client import ForkServer
 from goldsmith.process.launcher import Watcher, run_parallel
 from goldsmith.process.untrusted_files import UntrustedFolder

@@ -14,8 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from goldsmith.course.layout import Assignment
-from goldsmith.course.points import without_points
+from goldsmith.courses.layout.layout import Assignment
 from goldsmith.foundation.content_cache import ContentCache
 from goldsmith.foundation.struct_types import prepare_types
 from goldsmith.foundation.syntax import syntax_tree
@@ -24,6 +23,7 @@ from goldsmith.gold.load import Gold
 from goldsmith.gold.manifest import CaseEntry
 from goldsmith.mutants.mutants import Mutant
 from goldsmith.mutants.results import COULD_NOT_RUN, Baselines, Finding
+from goldsmith.source_code.points import without_points
 from goldsmith.workspace.snapshot import file_hash
 
 METHOD = 5

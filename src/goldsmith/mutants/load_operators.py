@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import runpy
 
-from goldsmith.course.layout import Course
+from goldsmith.courses.layout.layout import Course
 from goldsmith.errors.mutants import BadOperators
 from goldsmith.mutants.registry import REGISTERED, Operator
 

@@ -13,14 +13,14 @@ import msgspec
 from goldsmith.check.check_context import CheckContext
 from goldsmith.check.request import Opened, Request, open_adapter, open_gold
 from goldsmith.check.submissions import Submission
-from goldsmith.course.layout import Assignment
-from goldsmith.course.solutions import placements
+from goldsmith.courses.injection.journal import read_journal
+from goldsmith.courses.layout.layout import Assignment
+from goldsmith.courses.layout.solutions import placements
 from goldsmith.errors.injection import IsInjected
 from goldsmith.errors.mutants import NoSuchMutant, NothingToMutate
 from goldsmith.foundation.parallel import as_they_end
 from goldsmith.generate.options import Options
 from goldsmith.gold.load import Gold
-from goldsmith.injection.journal import read_journal
 from goldsmith.mutants.baselines import customary_case, internal_tests
 from goldsmith.mutants.cache import finding_cache
 from goldsmith.mutants.load_operators import operators_of

@@ -18,7 +18,7 @@ from goldsmith.check.coarser_dtypes import is_excused
 from goldsmith.check.replay_results import CaseRuns
 from goldsmith.check.replay_workspace import ReplayWorkspace
 from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, CUT_OFF, ERROR, CaseVerdict
-from goldsmith.course.solutions import Placement
+from goldsmith.courses.layout.solutions import Placement
 from goldsmith.foundation.wording import count_of, line_place
 from goldsmith.mutants.baselines import InternalTests, customary_case, plainly_differs
 from goldsmith.mutants.equivalence import ADVICE, PLAIN, SAME, WHY, deviation, deviation_under, only_wide

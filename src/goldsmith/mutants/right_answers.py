@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from goldsmith.course.layout import Assignment
-from goldsmith.course.solutions import Placement
-from goldsmith.course.starter_modules import read_starter
+from goldsmith.courses.layout.layout import Assignment
+from goldsmith.courses.layout.solutions import Placement
+from goldsmith.courses.layout.starter_modules import read_starter
 from goldsmith.mutants.mutants import Mutant, code_of, written_functions
-from goldsmith.rewriting.right_variants import Variant, whole_variants
+from goldsmith.source_code.rewriting.right_variants import Variant, whole_variants
 
 OPERATOR = "right-variant"
 """What a right variant has in the place of a mutation operator."""

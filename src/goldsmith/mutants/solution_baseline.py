@@ -14,7 +14,7 @@ from goldsmith.check.check_context import CheckContext
 from goldsmith.check.replay_results import CaseRuns
 from goldsmith.check.replay_workspace import INPUTS_DIR, RUNS, ReplayWorkspace
 from goldsmith.check.verdicts import AGREES
-from goldsmith.course.solutions import Placement
+from goldsmith.courses.layout.solutions import Placement
 from goldsmith.doctor import processors
 from goldsmith.errors.mutants import SolutionDisagrees
 from goldsmith.mutants.mutants import Mutant

@@ -8,8 +8,6 @@ from typing import Any, Literal, get_args
 
 import msgspec
 
-from goldsmith.course.compiled_parts import CompiledParts
-from goldsmith.course.subject import Replacements
 from goldsmith.foundation.struct_types import prepare_types
 from goldsmith.gold.facts import CaseFacts, Environment, WeightFacts
 from goldsmith.gold.manifest import CaseEntry
@@ -17,6 +15,8 @@ from goldsmith.process.notes import Note
 from goldsmith.sandbox.capabilities import Level
 from goldsmith.sandbox.confinement import Confinement
 from goldsmith.sandbox.limits import Limits
+from goldsmith.source_code.compiled_parts import CompiledParts
+from goldsmith.targets.subject import Replacements
 
 JOB, RESULT, EVENTS, LOG, ENDED = "job.json", "result.json", "events.jsonl", "output.log", "ended"
 ASKED, ANSWERED = "asked", "answered"

@@ -11,7 +11,6 @@ import msgspec
 import pytest
 
 from goldsmith.comparison.results import Comparison
-from goldsmith.course.git import ignored_files
 from goldsmith.errors.gold import NewerGold
 from goldsmith.errors.pytest import (
     CheckedTwice,
@@ -22,6 +21,7 @@ from goldsmith.errors.pytest import (
     MarkedForAssignment,
     ModelWithoutInputs,
 )
+from goldsmith.foundation.git import ignored_files
 from goldsmith.foundation.nested import walk
 from goldsmith.gold.arrays import is_array
 from goldsmith.gold.labels import Labels

@@ -19,7 +19,7 @@ from goldsmith.weights.rules import Adapter
 
 if TYPE_CHECKING:
     from goldsmith.comparison.results import Comparison
-    from goldsmith.course.layout import Assignment
+    from goldsmith.courses.layout.layout import Assignment
     from goldsmith.pytest_support.session import GoldSession
 
 _DEFAULT = "gold_output"

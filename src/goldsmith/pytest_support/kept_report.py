@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from goldsmith.course.lone_recipe import GOLD_SUFFIX
 from goldsmith.errors.base import GoldsmithError
 from goldsmith.foundation.atomic_files import write_durably
 from goldsmith.gold.manifest import MANIFEST, read_manifest
@@ -18,6 +17,7 @@ from goldsmith.pytest_support.kept_entry import CHECK, TEST
 from goldsmith.pytest_support.kept_place import KeptPlace, kept_folder, name_in_file
 from goldsmith.pytest_support.one_file import SUFFIX, open_one_file
 from goldsmith.pytest_support.run_once import once
+from goldsmith.targets.lone_recipe import GOLD_SUFFIX
 
 if TYPE_CHECKING:
     import pytest

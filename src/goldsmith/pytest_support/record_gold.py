@@ -14,7 +14,7 @@ from goldsmith.gold.manifest import MANIFEST, Manifest, read_manifest
 from goldsmith.pytest_support.run_once import once
 
 if TYPE_CHECKING:
-    from goldsmith.course.layout import Assignment
+    from goldsmith.courses.layout.layout import Assignment
     from goldsmith.generate.options import Options
     from goldsmith.generate.outcome import Outcome
     from goldsmith.pytest_support.session import GoldSession

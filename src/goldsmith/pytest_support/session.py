@@ -18,7 +18,7 @@ import pytest
 
 if TYPE_CHECKING:
     from goldsmith.check.verdicts import Verdict
-    from goldsmith.course.layout import Assignment
+    from goldsmith.courses.layout.layout import Assignment
     from goldsmith.gold.load import Gold
     from goldsmith.pytest_support.kept_place import KeptPlace
     from goldsmith.pytest_support.kept_report import Outcome
@@ -205,7 +205,7 @@ class GoldSession:
 
     def assignment(self, name: str, test: Path) -> Assignment:
         """Find an assignment in the course around the test file, or in the one that was named."""
-        from goldsmith.course.layout import find_course
+        from goldsmith.courses.layout.layout import find_course
 
         return find_course(self.course or test.parent).assignment(name)
 

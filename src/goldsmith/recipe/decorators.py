@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from types import FunctionType
 from typing import Any, TypeVar, overload
 
-from goldsmith.course.points import MOST_POINTS, are_points
 from goldsmith.errors.recipe import RecipeMisuse
+from goldsmith.source_code.points import MOST_POINTS, are_points
 
 OUTPUT, CHECKPOINT = "output", "checkpoint"
 ALLOWABLE = ("nan", "inf", "constant", "range", "float64", "hollow", "noise")

@@ -210,7 +210,7 @@ class Forgiving(importlib.abc.Loader):
 
 def prepare_recipe(recipe: Path) -> None:
     """Make the code of a recipe's assignment importable by both of its names, where the recipe is in a course."""
-    from goldsmith.course.layout import find_course
+    from goldsmith.courses.layout.layout import find_course
     from goldsmith.errors.course import NotACourse
 
     folder = recipe.parent

@@ -17,19 +17,19 @@ from rich.text import Text
 
 from goldsmith.check.verdict_words import missing_files
 from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, ERROR, PROVIDED_CHANGED
+from goldsmith.courses.grade.canvas import CanvasMerge
+from goldsmith.courses.grade.collection import LeftOut
+from goldsmith.courses.grade.feedback import OUTCOMES, number
+from goldsmith.courses.grade.grades import UNSANDBOXED, Grade
+from goldsmith.courses.grade.overview import Overview, named, summary_line, tally_rows
+from goldsmith.courses.grade.redaction import one_line
 from goldsmith.foundation.wording import count_of
-from goldsmith.grade.canvas import CanvasMerge
-from goldsmith.grade.collection import LeftOut
-from goldsmith.grade.feedback import OUTCOMES, number
-from goldsmith.grade.grades import UNSANDBOXED, Grade
-from goldsmith.grade.overview import Overview, named, summary_line, tally_rows
-from goldsmith.grade.redaction import one_line
 from goldsmith.render.columns import beside, shortened, wrapped
 from goldsmith.render.console import print_line
 from goldsmith.sandbox.promises import SandboxLevel, sandbox_level
 
 if TYPE_CHECKING:
-    from goldsmith.grade.grade_class import Class
+    from goldsmith.courses.grade.grade_class import Class
 
 _COLOURS: dict[str, str] = {
     AGREES: "green",

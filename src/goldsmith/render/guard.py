@@ -9,9 +9,9 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
+from goldsmith.courses.guard.leaks import Finding
+from goldsmith.courses.guard.scan import Unseen
 from goldsmith.foundation.wording import count_of
-from goldsmith.guard.leaks import Finding
-from goldsmith.guard.scan import Unseen
 from goldsmith.render.columns import wrapped
 from goldsmith.render.console import print_line
 

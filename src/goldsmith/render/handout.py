@@ -9,11 +9,11 @@ from rich.console import Console
 from rich.text import Text
 
 from goldsmith.foundation.wording import count_of
+from goldsmith.gold.sketches.privacy import FEWEST_NUMBERS
 from goldsmith.render.console import print_line
-from goldsmith.sketches.privacy import FEWEST_NUMBERS
 
 if TYPE_CHECKING:
-    from goldsmith.handout.make_kit import HandedOut, KitPlan
+    from goldsmith.courses.handout.make_kit import HandedOut, KitPlan
 
 _MAX_REASONS = 5
 

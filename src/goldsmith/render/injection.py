@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
-from goldsmith.course.layout import Course
+from goldsmith.courses.injection.journal import Change
+from goldsmith.courses.injection.results import InjectionResult, ResetResult
+from goldsmith.courses.layout.layout import Course
 from goldsmith.foundation.log_injection import say
 from goldsmith.foundation.wording import count_of
-from goldsmith.injection.journal import Change
-from goldsmith.injection.results import InjectionResult, ResetResult
 
 _MAX_DIFF_LINES = 60
 

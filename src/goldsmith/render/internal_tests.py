@@ -14,9 +14,9 @@ from rich.live import Live
 from rich.spinner import Spinner
 from rich.text import Text
 
-from goldsmith.internal_tests.run_pytest import Tell
-from goldsmith.internal_tests.suite_result import Counts, category_order
-from goldsmith.internal_tests.verdict import FAILED, NOT_RUN, PASSED, InternalVerdict, Noticed, Tried
+from goldsmith.courses.internal_tests.run_pytest import Tell
+from goldsmith.courses.internal_tests.suite_result import Counts, category_order
+from goldsmith.courses.internal_tests.verdict import FAILED, NOT_RUN, PASSED, InternalVerdict, Noticed, Tried
 from goldsmith.render.console import print_line, text_console
 
 _COLOURS = {PASSED: "green", FAILED: "red", NOT_RUN: "yellow"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from goldsmith.packs.pack import Packed
+from goldsmith.courses.packs.pack import Packed
 
 _WHAT_TO_DO = {
     "gradescope": "Upload it to Gradescope as an autograder; its README.md says with which settings.",

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from goldsmith.course.solutions import Placement
-from goldsmith.course.subject import Subject
+from goldsmith.courses.layout.solutions import Placement
 from goldsmith.errors.gold import CopyDisagrees, CopyFailsInSandbox
 from goldsmith.generate.options import Options
 from goldsmith.process.fork_client import ForkServer
 from goldsmith.process.launcher import Watcher
+from goldsmith.targets.subject import Subject
 
 if TYPE_CHECKING:
     from goldsmith.check.verdicts import Verdict

@@ -14,16 +14,16 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from goldsmith.course.layout import Assignment, Course
-from goldsmith.course.solutions import placements
+from goldsmith.courses.layout.layout import Assignment, Course
+from goldsmith.courses.layout.solutions import placements
+from goldsmith.courses.scaffold.changes import Change, Plan
+from goldsmith.courses.scaffold.init_plan import has_assignments
+from goldsmith.courses.scaffold.layout_detection import Doubt, Layout, Note
+from goldsmith.courses.scaffold.new_plan import KINDS, Kind
 from goldsmith.errors.base import GoldsmithError
 from goldsmith.errors.scaffold import OBSTACLES
 from goldsmith.foundation.log_injection import say
 from goldsmith.foundation.wording import count_of
-from goldsmith.scaffold.changes import Change, Plan
-from goldsmith.scaffold.init_plan import has_assignments
-from goldsmith.scaffold.layout_detection import Doubt, Layout, Note
-from goldsmith.scaffold.new_plan import KINDS, Kind
 
 FileOutcome = Literal["written", "left", "unchanged", "kept", "skipped", "by-hand"]
 

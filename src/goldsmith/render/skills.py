@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
+from goldsmith.courses.skills.install import Installed, SkillResult
+from goldsmith.courses.skills.installed_state import CURRENT, EDITED, EDITED_OUTDATED, FOREIGN, MISSING, OUTDATED
 from goldsmith.render.console import print_line
-from goldsmith.skills.install import Installed, SkillResult
-from goldsmith.skills.installed_state import CURRENT, EDITED, EDITED_OUTDATED, FOREIGN, MISSING, OUTDATED
 
 _MAX_DIFF_LINES = 40
 _SAID = {

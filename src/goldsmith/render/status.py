@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from goldsmith.course.layout import Course
+from goldsmith.courses.layout.layout import Course
 from goldsmith.foundation.wording import and_more
 from goldsmith.generate.freshness import NO_RECIPE, NO_SOLUTION
 from goldsmith.generate.status import AssignmentStatus

@@ -17,8 +17,8 @@ from pathlib import Path
 from types import CodeType
 from typing import Any
 
-from goldsmith.course.compiled_parts import DEFINITION, CompiledParts, bound_names
 from goldsmith.foundation.syntax import syntax_tree
+from goldsmith.source_code.compiled_parts import DEFINITION, CompiledParts, bound_names
 
 _DEFINE = "__define_part__"
 

@@ -9,11 +9,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
 
-from goldsmith.course.replacements import imported_modules
 from goldsmith.instruments.file_access import Reads
 from goldsmith.instruments.own_calls import OwnCode
 from goldsmith.instruments.own_files import OwnFiles, is_installed
 from goldsmith.process.messages import Implementation, Job
+from goldsmith.targets.replacements import imported_modules
 
 
 def implementation_of(job: Job, reads: Reads, own_code: OwnCode) -> Implementation:

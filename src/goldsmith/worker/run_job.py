@@ -9,13 +9,13 @@ import contextlib
 import itertools
 import os
 import sys
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import msgspec
 
-from goldsmith.course.points import recipe_points
 from goldsmith.errors.recipe import BadPoints, RecipeMisuse
 from goldsmith.errors.sandbox import CannotConfine
 from goldsmith.foundation.platforms import IS_LINUX
@@ -35,6 +35,7 @@ from goldsmith.recipe.seeding import seed_everything
 from goldsmith.sandbox.cgroups import wait_until_in
 from goldsmith.sandbox.confinement import confine
 from goldsmith.sandbox.limits import Limits, limit
+from goldsmith.source_code.points import recipe_points
 from goldsmith.worker import corrected_imports
 from goldsmith.worker import run_directly as entry
 from goldsmith.worker import stub_packages as stand_ins
@@ -90,9 +91,8 @@ def _run(job: Job, own_code: OwnCode) -> Result:
     entry.activate(session)
     try:
         if job.task == "propose":
-            from goldsmith.worker.drafts.draft import propose
-
-            return Result(mode="proposal", proposal=propose(job))
+            # Drafts stand above the worker, whose sessions they use, so a worker knows the way to them by name only.
+            return Result(mode="proposal", proposal=import_module("goldsmith.drafts.draft").propose(job))
         check_device(job.device)
         return _record(job, session)
     except NoSuchDevice as missing:

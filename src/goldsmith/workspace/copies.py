@@ -14,19 +14,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from goldsmith.course.config import PROJECT_FILE
-from goldsmith.course.ignored_names import GRADES, GRADES_MARK
-from goldsmith.course.layout import Assignment, Course
-from goldsmith.course.lone_recipe import LoneRecipe
-from goldsmith.course.solutions import Placement
-from goldsmith.course.starter_modules import notebook_modules
-from goldsmith.course.subject import Subject
+from goldsmith.courses.layout.config import PROJECT_FILE
+from goldsmith.courses.layout.layout import Assignment, Course
+from goldsmith.courses.layout.solutions import Placement
+from goldsmith.courses.layout.starter_modules import notebook_modules
+from goldsmith.courses.notebooks.convert import NotebookModule
+from goldsmith.courses.notebooks.shown import ShownNotebook
+from goldsmith.courses.notebooks.statements import AS_GIVEN
 from goldsmith.errors.course import Unreadable
 from goldsmith.errors.gold import CannotWrite
+from goldsmith.foundation.ignored_names import GRADES, GRADES_MARK
 from goldsmith.foundation.platforms import RUNNING_CODE, require
-from goldsmith.notebooks.convert import NotebookModule
-from goldsmith.notebooks.shown import ShownNotebook
-from goldsmith.notebooks.statements import AS_GIVEN
+from goldsmith.targets.lone_recipe import LoneRecipe
+from goldsmith.targets.subject import Subject
 from goldsmith.workspace.selection import is_left_out, links_out, needed_files, without_settings
 from goldsmith.workspace.temporary import private_folder
 

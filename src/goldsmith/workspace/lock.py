@@ -11,9 +11,9 @@ from pathlib import Path
 
 import filelock
 
-from goldsmith.course.subject import Project
 from goldsmith.errors.gold import Busy, CannotWrite, LeadsElsewhere
 from goldsmith.foundation.signals import uninterrupted
+from goldsmith.targets.subject import Project
 
 _POLL = 0.2
 

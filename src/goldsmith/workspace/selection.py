@@ -12,11 +12,11 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from goldsmith.course.config import CONFIG_FILE, PROJECT_FILE
-from goldsmith.course.ignored_names import GRADES, GRADES_MARK, LITTER
-from goldsmith.course.layout import Assignment, Course
-from goldsmith.course.secret_files import is_secret_content, is_secret_name
-from goldsmith.course.solutions import SUFFIX
+from goldsmith.courses.layout.config import CONFIG_FILE, PROJECT_FILE
+from goldsmith.courses.layout.layout import Assignment, Course
+from goldsmith.courses.layout.solutions import SUFFIX
+from goldsmith.foundation.ignored_names import GRADES, GRADES_MARK, LITTER
+from goldsmith.foundation.secret_files import is_secret_content, is_secret_name
 
 NEVER_COPIED = LITTER | {".git", ".goldsmith", ".github", ".claude", ".vscode", ".idea"}
 """Names that no running code needs."""

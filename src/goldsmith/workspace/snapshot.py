@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from goldsmith.course.ignored_names import LITTER
+from goldsmith.foundation.ignored_names import LITTER
 
 
 class Entry(NamedTuple):

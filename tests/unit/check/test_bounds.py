@@ -23,12 +23,12 @@ from goldsmith.check.module_names import module_names
 from goldsmith.check.module_traces import Call, calls_in
 from goldsmith.check.size_limits import files_below, list_revision
 from goldsmith.check.trace_pairs import TracePair, most_compared
+from goldsmith.courses.grade.archives import unpack
+from goldsmith.courses.guard.code_fragments import pieces_in
+from goldsmith.courses.guard.similarity import SolutionPart, lines_of, matches
 from goldsmith.errors.check import TooMuchHandedIn
 from goldsmith.errors.grade import BadArchive
 from goldsmith.gold.safetensors_reader import Mapped
-from goldsmith.grade.archives import unpack
-from goldsmith.guard.code_fragments import pieces_in
-from goldsmith.guard.similarity import SolutionPart, lines_of, matches
 from goldsmith.process.messages import Attempt, Failure, Frame
 from goldsmith.process.notes import Names, Note, NoteKind
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from goldsmith.check.causes import by_cause, telling_case
 from goldsmith.check.verdict_words import headline, rows
 from goldsmith.check.verdicts import CaseVerdict
-from goldsmith.grade.verdict_markdown import verdict_markdown
+from goldsmith.courses.grade.verdict_markdown import verdict_markdown
 from goldsmith.render.verdict import verdict_text
 from support.made_verdicts import case, failed, source, verdict
 

@@ -17,8 +17,8 @@ from goldsmith.check.verdict_words import case_sentence, headline
 from goldsmith.check.verdicts import CaseVerdict
 from goldsmith.comparison.api import compare
 from goldsmith.comparison.results import Comparison, shown_numbers
+from goldsmith.courses.grade.scoring import score
 from goldsmith.gold.tolerances import Tolerance
-from goldsmith.grade.scoring import score
 from support.made_verdicts import case, part, rubric, verdict
 
 GOLD = np.linspace(-1.00488, 1.0, 9, dtype=np.float32)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from goldsmith.check.file_choice import stands_for
 from goldsmith.check.submissions import Submission, open_submission
-from goldsmith.course.layout import find_course
+from goldsmith.courses.layout.layout import find_course
 from goldsmith.errors.check import NothingToCheck
 from support.check_course import SOLUTION, STARTER
 from support.course import CourseOnDisk

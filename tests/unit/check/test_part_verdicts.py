@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from goldsmith.check.part_verdicts import judge_parts
 from goldsmith.check.shown_parts import Shown, part_of
 from goldsmith.check.verdicts import CaseVerdict, ModuleVerdict
-from goldsmith.course.config import RubricConfig
-from goldsmith.grade.rubric import make_rubric
-from goldsmith.grade.scoring import score
+from goldsmith.courses.grade.rubric import make_rubric
+from goldsmith.courses.grade.scoring import score
+from goldsmith.courses.layout.config import RubricConfig
 from support.made_verdicts import case, failed, verdict
 
 NAMES = ("Norm.forward", "Scaler.fit", "Scaler.scale", "Model.forward", "loss")

@@ -14,7 +14,7 @@ from goldsmith.check.check_context import CheckContext
 from goldsmith.check.replay_workspace import ReplayWorkspace
 from goldsmith.check.request import Opened, Request
 from goldsmith.check.submissions import open_submission
-from goldsmith.course.layout import find_course
+from goldsmith.courses.layout.layout import find_course
 from goldsmith.generate.options import Options
 from goldsmith.process.fork_client import ForkServer
 from goldsmith.process.launcher import Watcher

@@ -23,9 +23,9 @@ from goldsmith.gold.calibration import Trials, calibrate
 from goldsmith.gold.facts import CaseFacts, FileFacts
 from goldsmith.gold.gradient_projections import projections
 from goldsmith.gold.sizes import relative_size, root_mean_square
+from goldsmith.gold.sketches.sketch import Sketch
 from goldsmith.gold.tolerances import Tolerance, tolerance_ratio
 from goldsmith.instruments.call_noise import CallOutputs, call_noise
-from goldsmith.sketches.sketch import Sketch
 from goldsmith.worker.in_step import _distance, _relative
 
 torch = pytest.importorskip("torch")

@@ -14,7 +14,7 @@ from hypothesis.extra import numpy as hnp
 
 from corpora.correct_variants import CORRECT, MACHINES, replayed
 from goldsmith.comparison.against_gold import judge
-from goldsmith.course.layout import find_course
+from goldsmith.courses.layout.layout import find_course
 from goldsmith.generate import replay_once
 from goldsmith.gold.arrays import leaf_facts
 from goldsmith.gold.calibration import FLOOR_MAX, NOISY_PREFIX, Trials, calibrate

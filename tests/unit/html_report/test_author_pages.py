@@ -15,7 +15,7 @@ from goldsmith.check.leaf_words import STEP_LIMITS, step_of
 from goldsmith.check.module_traces import CLOSE
 from goldsmith.check.verdicts import AGREES, DIFFERS, CaseVerdict, ModuleVerdict, Verdict, gravest
 from goldsmith.comparison.api import compare
-from goldsmith.grade.grades import grade
+from goldsmith.courses.grade.grades import grade
 from goldsmith.html_report.page import render_report
 from goldsmith.html_report.verdict_page import verdict_report
 from support.made_pages import an_environment, author_page, evidence_of

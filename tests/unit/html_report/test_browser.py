@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from goldsmith.grade.grades import grade
-from goldsmith.grade.overview import overview_of
-from goldsmith.grade.result_files import file_names
+from goldsmith.courses.grade.grades import grade
+from goldsmith.courses.grade.overview import overview_of
+from goldsmith.courses.grade.result_files import file_names
 from goldsmith.html_report.class_page import ClassPages
 from goldsmith.html_report.diff_page import diff_page
 from goldsmith.html_report.page import render_report

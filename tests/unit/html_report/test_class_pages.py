@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from goldsmith.grade.grades import Grade, grade
-from goldsmith.grade.overview import overview_of
-from goldsmith.grade.result_files import file_names
+from goldsmith.courses.grade.grades import Grade, grade
+from goldsmith.courses.grade.overview import overview_of
+from goldsmith.courses.grade.result_files import file_names
 from goldsmith.html_report.class_page import ClassPages
 from support.made_pages import HOSTILE, author_page
 from support.made_verdicts import case, rubric, verdict, wrong_at

@@ -14,11 +14,11 @@ import msgspec
 import pytest
 
 from goldsmith.check.verdicts import COULD_NOT_RUN, CaseVerdict, Verdict
+from goldsmith.courses.grade.grades import Grade, grade
+from goldsmith.courses.grade.overview import overview_of
+from goldsmith.courses.grade.result_files import file_names
 from goldsmith.generate.gold_difference import GoldDifference
 from goldsmith.gold.diff import TensorChange
-from goldsmith.grade.grades import Grade, grade
-from goldsmith.grade.overview import overview_of
-from goldsmith.grade.result_files import file_names
 from goldsmith.html_report.class_page import ClassPages
 from goldsmith.html_report.diff_page import diff_page
 from goldsmith.html_report.page import render_report

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from goldsmith.course.points import recipe_points, registrations, without_points
 from goldsmith.errors.recipe import RecipeMisuse
 from goldsmith.recipe.decorators import OUTPUT, CaseDefinition, case
+from goldsmith.source_code.points import recipe_points, registrations, without_points
 from support.course import RECIPE_FILE, CourseOnDisk, numpy_course
 
 SOLUTION = """

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from goldsmith.course.example import example_folder
+from goldsmith.courses.layout.example import example_folder
 from goldsmith.sandbox import bubblewrap
 from goldsmith.sandbox.capabilities import probe
 from goldsmith.sandbox.packages import PACKAGE

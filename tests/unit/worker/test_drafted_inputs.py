@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from goldsmith.worker.drafts.contracts import read_contract
-from goldsmith.worker.drafts.specs import Array, Literal, Spec
-from goldsmith.worker.drafts.specs_of_values import read_array
-from goldsmith.worker.drafts.variations import other_values
+from goldsmith.drafts.contracts import read_contract
+from goldsmith.drafts.specs import Array, Literal, Spec
+from goldsmith.drafts.specs_of_values import read_array
+from goldsmith.drafts.variations import other_values
 
 
 def example(x: Any, q: Any = 0.1, n: Any = 3) -> Any:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from goldsmith.worker.drafts.alone import Budget, Send, Task, do_alone
-from goldsmith.worker.drafts.random_draws import watch_draws
+from goldsmith.drafts.alone import Budget, Send, Task, do_alone
+from goldsmith.drafts.random_draws import watch_draws
 
 
 def counts(send: Send) -> None:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from goldsmith.course.layout import find_course
-from goldsmith.course.solutions import placements
+from goldsmith.courses.layout.layout import find_course
+from goldsmith.courses.layout.solutions import placements
 from goldsmith.errors.course import Unreadable
 from goldsmith.workspace.copies import make_workspaces
 from goldsmith.workspace.snapshot import changed_paths, take_snapshot

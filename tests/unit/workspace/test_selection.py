@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from goldsmith.course.layout import find_course
-from goldsmith.course.secret_files import is_secret_name
+from goldsmith.courses.layout.layout import find_course
+from goldsmith.foundation.secret_files import is_secret_name
 from goldsmith.process.fork_client import ForkServer
 from goldsmith.workspace.copies import make_workspaces
 from goldsmith.workspace.selection import without_settings

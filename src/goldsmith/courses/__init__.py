@@ -1,0 +1,1 @@
+"""What only courses need: layout, grading, packs, kits, the guard, notebooks, scaffolding, injection, tests, skills."""

@@ -1,0 +1,42 @@
+"""Secret gold: a copy of the course whose gold is regenerated from a secret seed, for one run."""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+from collections.abc import Callable, Iterator
+
+from goldsmith.courses.layout.layout import Assignment, Course
+from goldsmith.errors.grade import NoFreshGold
+from goldsmith.generate.nine_steps import generate
+from goldsmith.generate.options import options_from
+from goldsmith.generate.progress import Progress
+from goldsmith.generate.state import CheckSolution
+from goldsmith.workspace.copies import make_workspaces
+
+
+@contextlib.contextmanager
+def fresh_assignment(
+    assignment: Assignment, tell: Callable[[str], None], check_solution: CheckSolution
+) -> Iterator[Assignment]:
+    """Yield the assignment in a private copy of its course, with gold from newly drawn inputs and weights.
+
+    The seed is known to this process alone and is deleted with the copy.
+    """
+    tell(f"{assignment.name}: gold from a secret seed is made for this run.")
+    with make_workspaces(assignment, (), 1, whole=True) as (workspace,):
+        copy = Course(workspace.root, assignment.course.config).assignment(assignment.name)
+        options = options_from(assignment.course.config, seed=secrets.randbelow(2**32), force=True, redraw=True)
+        outcome = generate(copy, options, _Silent(), check_solution)
+        if outcome.error is not None:
+            raise NoFreshGold(assignment.name, outcome.error.message)
+        yield copy
+
+
+class _Silent(Progress):
+    def begin(self, assignment: str) -> None: ...
+    def step(self, number: int, detail: str = "") -> None: ...
+    def tick(self) -> None: ...
+    def recipe_prints(self, text: str) -> None: ...
+    def note(self, text: str) -> None: ...
+    def end(self) -> None: ...

@@ -1,0 +1,91 @@
+"""The part of a course that a pack holds: starter, recipe, gold and settings of one assignment. Never a solution."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import msgspec
+
+from goldsmith.check.provided_restored import Provided, changed_by_solution, changed_record, left_record
+from goldsmith.check.submissions import Submission
+from goldsmith.courses.grade.grader import rubric_for
+from goldsmith.courses.guard.public_file import PublicFile
+from goldsmith.courses.guard.scan import guarded_by, sweep
+from goldsmith.courses.layout.config import CONFIG_FILE, PROJECT_FILE
+from goldsmith.courses.layout.layout import Assignment
+from goldsmith.errors.gold import CannotWrite
+from goldsmith.errors.packs import PackShowsSolution
+from goldsmith.generate.freshness import require_fresh
+from goldsmith.gold.manifest import MANIFEST, Manifest, read_manifest
+from goldsmith.workspace.selection import needed_files
+
+COURSE = "course"
+"""The folder in a pack that the course's files are in."""
+README = "README.md"
+
+
+def course_files(assignment: Assignment) -> dict[str, bytes]:
+    """Return the files of a course in which this assignment, and nothing else, can be graded, by their paths in it.
+
+    Gold must be fresh, and nothing of a solution may be in the files.
+    """
+    require_fresh(assignment)
+    manifest = read_manifest(assignment.gold)
+    rubric_for(assignment, allow_stale=False)  # raises where settings and gold do not fit
+    try:
+        public = dict(_public(assignment, manifest))
+        private = dict(_private(assignment, manifest))
+    except OSError as error:
+        raise CannotWrite(Path(error.filename or assignment.starter), error.strerror or str(error)) from None
+    _refuse_solutions(assignment, public)
+    return {**public, **private, **_from_solution(assignment, manifest)}
+
+
+def _public(assignment: Assignment, manifest: Manifest) -> Iterator[tuple[str, bytes]]:
+    """Yield what submissions get next to their own files, and the course's settings."""
+    for inside, path in needed_files(assignment, manifest.provenance.reads, ()).items():
+        yield inside.as_posix(), path.read_bytes()
+    for name in (CONFIG_FILE, PROJECT_FILE):
+        path = assignment.course.root / name
+        if path.is_file():
+            yield name, path.read_bytes()
+
+
+def _private(assignment: Assignment, manifest: Manifest) -> Iterator[tuple[str, bytes]]:
+    """Yield the gold, and a recipe and adapter that are kept next to the solution."""
+    gold = assignment.gold
+    for name in (MANIFEST, README, *(entry.name for entry in manifest.files)):
+        if (gold / name).is_file():
+            yield assignment.course.relative(gold / name).as_posix(), (gold / name).read_bytes()
+    for path in (assignment.recipe, assignment.adapter):
+        if path.is_file():
+            yield assignment.course.relative(path).as_posix(), path.read_bytes()
+
+
+def _refuse_solutions(assignment: Assignment, files: Mapping[str, bytes]) -> None:
+    """Raise if the guard finds any part of a solution in what is to be packed."""
+    course = assignment.course
+    guarded = guarded_by(course, everything_public=False)
+    shown = [PublicFile(name, content) for name, content in files.items()]
+    found = [
+        item for item in sweep(course, shown, guarded).findings if item.kind in ("solution", "private", "injected")
+    ]
+    if found:
+        raise PackShowsSolution(assignment.name, [f"{item.file} ({item.part})" for item in found])
+
+
+def _from_solution(assignment: Assignment, manifest: Manifest) -> dict[str, bytes]:
+    """Return the names that grades depend on and that only the solution tells: of functions that it leaves as they were
+    given, and of provided code that it changes."""
+    provided = Provided.of(assignment, Submission(""), manifest)
+    facts = {
+        left_record(assignment): provided.left,
+        changed_record(assignment): changed_by_solution(assignment, provided.starter),
+    }
+    found = {record: {name: parts for name, parts in fact.items() if parts} for record, fact in facts.items()}
+    return {
+        assignment.course.relative(record).as_posix(): msgspec.json.encode(fact)
+        for record, fact in found.items()
+        if fact
+    }

@@ -1,0 +1,1 @@
+"""Code of recipes, starters and solutions, read and rewritten as text or compiled, but never run."""
