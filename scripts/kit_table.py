@@ -23,7 +23,7 @@ from goldsmith.courses.handout.make_kit import HandedOut, hand_out
 from goldsmith.courses.layout.example import copy_example
 from goldsmith.courses.layout.layout import Course
 from goldsmith.gold.kit_files import LIST
-from goldsmith.process.fork_client import ForkServer, fork_server
+from goldsmith.process.fork_client import ForkClient, fork_server
 
 PAGE = Path(__file__).parents[1] / "docs" / "how-to" / "handout.md"
 MARK = "<!-- make kits -->\n\n"
@@ -52,7 +52,7 @@ class Checked:
         return self.verdict.first_part in {*self.known.parts, *self.known.unwritten}
 
 
-def checked(course: Course, kit: Path, item: Known, warm: ForkServer, made: HandedOut) -> Checked:
+def checked(course: Course, kit: Path, item: Known, warm: ForkClient, made: HandedOut) -> Checked:
     with tempfile.TemporaryDirectory() as folder:
         written = item.written(Path(folder), course.root / course.config.solutions)
         for given in course.assignment(item.assignment).files(".py"):  # what students have besides what they write
@@ -69,7 +69,7 @@ def checked(course: Course, kit: Path, item: Known, warm: ForkServer, made: Hand
     return found
 
 
-def _reason(course: Course, item: Known, warm: ForkServer, made: HandedOut, found: Checked) -> str:
+def _reason(course: Course, item: Known, warm: ForkClient, made: HandedOut, found: Checked) -> str:
     """Say what gold sees that the kit does not."""
     if found.is_right:
         return f"right work that the kit calls {found.verdict.outcome}"

@@ -31,7 +31,7 @@ from goldsmith.courses.layout.example import copy_example
 from goldsmith.courses.layout.layout import Course, find_course
 from goldsmith.generate.options import Options
 from goldsmith.gold.load import load_gold
-from goldsmith.process.fork_client import ForkServer, fork_server
+from goldsmith.process.fork_client import ForkClient, fork_server
 
 __all__ = ["CORPUS", "Judged", "Known", "judged", "known"]
 
@@ -134,7 +134,7 @@ def rubric_for(course: Course, assignment: str) -> Rubric:
     return make_rubric(config, list(gold), parts, shown)
 
 
-def judged(course: Course, item: Known, warm: ForkServer, rubric: Rubric | None = None) -> Judged:
+def judged(course: Course, item: Known, warm: ForkClient, rubric: Rubric | None = None) -> Judged:
     assignment = course.assignment(item.assignment)
     with tempfile.TemporaryDirectory() as folder:
         written = item.written(Path(folder), course.root / course.config.solutions)
@@ -150,7 +150,7 @@ def all_judged(course: Course, items: Sequence[Known]) -> Iterator[Judged]:
     """Two at a time, in order, each of the two with a warm process of its own."""
     rubrics = {name: rubric_for(course, name) for name in {item.assignment for item in items}}
     with ThreadPoolExecutor(2) as pool, fork_server(torch=True) as one, fork_server(torch=True) as other:
-        free: queue.SimpleQueue[ForkServer] = queue.SimpleQueue()
+        free: queue.SimpleQueue[ForkClient] = queue.SimpleQueue()
         free.put(one)
         free.put(other)
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import goldsmith
-from goldsmith.process.fork_client import ForkServer, fork_server
+from goldsmith.process.fork_client import ForkClient, fork_server
 from support import course as courses
 from support.check_course import checked_course
 from support.course import CourseOnDisk, copy_of_example, numpy_course
@@ -114,14 +114,14 @@ def no_sync(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="session")
-def warm_with_torch() -> Iterator[ForkServer]:
+def warm_with_torch() -> Iterator[ForkClient]:
     """A warm process that has imported torch, which takes seconds."""
     with fork_server(torch=True) as process:
         yield process
 
 
 @pytest.fixture(scope="module")
-def warm(request: pytest.FixtureRequest) -> Iterator[ForkServer]:
+def warm(request: pytest.FixtureRequest) -> Iterator[ForkClient]:
     """A warm process for checks: of NumPy courses, or of torch courses in files that are marked so."""
     if request.node.get_closest_marker("torch"):
         yield request.getfixturevalue("warm_with_torch")

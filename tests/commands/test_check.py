@@ -9,7 +9,7 @@ import pytest
 
 from goldsmith.check.verdicts import CaseVerdict
 from goldsmith.gold.manifest import read_manifest
-from goldsmith.process.fork_client import ForkServer
+from goldsmith.process.fork_client import ForkClient
 from support.check_course import RECIPE, SOLUTION, STARTER, check, checked_course, hand_in, judge, outcomes
 from support.course import RECIPE_FILE, CourseOnDisk, numpy_course
 
@@ -51,7 +51,7 @@ def test_json_has_every_field(checked: CourseOnDisk) -> None:
     }
 
 
-def test_only_the_cases_asked_for_are_run(checked: CourseOnDisk, warm: ForkServer) -> None:
+def test_only_the_cases_asked_for_are_run(checked: CourseOnDisk, warm: ForkClient) -> None:
     found = judge(checked, hand_in(checked, ("return x * factor", "return x")), warm, cases=["centred"])
     assert found.exit_code == 0
     assert outcomes(found) == {"centred": "agrees"}
@@ -78,7 +78,7 @@ def test_markdown_for_a_student_holds_no_gold_value_unless_asked(checked: Course
     ],
 )
 def test_a_wrong_dtype_shape_or_a_new_nan_is_never_a_pass(
-    checked: CourseOnDisk, warm: ForkServer, change: str, problem: str
+    checked: CourseOnDisk, warm: ForkClient, change: str, problem: str
 ) -> None:
     found = judge(checked, hand_in(checked, ("return x * factor", change)), warm)
     assert found.exit_code == 1
@@ -102,7 +102,7 @@ def test_a_wrong_dtype_shape_or_a_new_nan_is_never_a_pass(
     ],
 )
 def test_one_case_that_cannot_run_costs_no_other(
-    checked: CourseOnDisk, warm: ForkServer, change: str, kind: str, said: str
+    checked: CourseOnDisk, warm: ForkClient, change: str, kind: str, said: str
 ) -> None:
     found = judge(checked, hand_in(checked, ("return x * factor", change)), warm)
     assert found.exit_code == 3
@@ -111,7 +111,7 @@ def test_one_case_that_cannot_run_costs_no_other(
     assert said in found.case("scaled").reason
 
 
-def test_an_endless_loop_is_ended_and_costs_no_other(checked: CourseOnDisk, warm: ForkServer) -> None:
+def test_an_endless_loop_is_ended_and_costs_no_other(checked: CourseOnDisk, warm: ForkClient) -> None:
     endless = hand_in(checked, ("return x * factor", "while True: pass"))
     found = judge(checked, endless, warm, case_timeout=0.4)
     assert found.exit_code == 3
@@ -119,7 +119,7 @@ def test_an_endless_loop_is_ended_and_costs_no_other(checked: CourseOnDisk, warm
     assert found.case("scaled").kind == "timeout"
 
 
-def test_a_missing_function_costs_only_the_cases_that_use_it(checked: CourseOnDisk, warm: ForkServer) -> None:
+def test_a_missing_function_costs_only_the_cases_that_use_it(checked: CourseOnDisk, warm: ForkClient) -> None:
     found = judge(checked, hand_in(checked, ("def scale(", "def scaled_differently(")), warm)
     assert outcomes(found) == {"centred": "agrees", "scaled": "could-not-run", "counted": "agrees"}
     assert found.case("scaled").reason == "ops.scale is not in the submission"
@@ -135,7 +135,7 @@ def test_a_missing_function_costs_only_the_cases_that_use_it(checked: CourseOnDi
     ],
 )
 def test_a_file_that_cannot_be_imported_is_not_wrong(
-    checked: CourseOnDisk, warm: ForkServer, line: str, kind: str, said: str
+    checked: CourseOnDisk, warm: ForkClient, line: str, kind: str, said: str
 ) -> None:
     found = judge(checked, hand_in(checked, ("import numpy as np\n", f"import numpy as np\n{line}\n")), warm)
     assert found.exit_code == 3
@@ -153,7 +153,7 @@ def test_the_trace_of_an_error_names_the_submission_s_own_lines(checked: CourseO
 # --- conduct --------------------------------------------------------------------------------------------------------
 
 
-def test_another_answer_the_second_time_is_a_finding(checked: CourseOnDisk, warm: ForkServer) -> None:
+def test_another_answer_the_second_time_is_a_finding(checked: CourseOnDisk, warm: ForkClient) -> None:
     remembers = """
         calls = []
 
@@ -180,7 +180,7 @@ def test_overwriting_an_input_is_a_note_unless_the_course_says_otherwise(tmp_pat
 IN_PLACE = ("return x * factor", "x[0] *= factor\n        return x[0] + x[1]")
 
 
-def test_only_inputs_that_the_solution_leaves_alone_must_be_left_alone(tmp_path: Path, warm: ForkServer) -> None:
+def test_only_inputs_that_the_solution_leaves_alone_must_be_left_alone(tmp_path: Path, warm: ForkClient) -> None:
     """The solution scales the first of two arrays in place: so may everybody, and nobody has to."""
     course = numpy_course(tmp_path / "course")
     course.write(
@@ -206,13 +206,13 @@ def test_only_inputs_that_the_solution_leaves_alone_must_be_left_alone(tmp_path:
     assert found("x[0] *= factor\nx[0] += x[1]\nx.pop()\nreturn x[0]").reason == "overwrites its input x.1"
 
 
-def test_memory_that_nothing_was_written_to_is_a_finding(checked: CourseOnDisk, warm: ForkServer) -> None:
+def test_memory_that_nothing_was_written_to_is_a_finding(checked: CourseOnDisk, warm: ForkClient) -> None:
     lucky = "answer = x * factor\ndel answer\nreturn np.empty_like(x)"
     found = judge(checked, hand_in(checked, ("return x * factor", lucky)), warm)
     assert found.case("scaled").outcome == "differs"
 
 
-def test_a_nan_that_is_a_plain_number_is_told_from_none(checked: CourseOnDisk, warm: ForkServer) -> None:
+def test_a_nan_that_is_a_plain_number_is_told_from_none(checked: CourseOnDisk, warm: ForkClient) -> None:
     found = judge(checked, hand_in(checked, ("return x * factor", "return float('nan')")), warm)
     assert found.case("scaled").outcome == "differs"
 
@@ -303,7 +303,7 @@ def test_missing_and_stale_gold_are_errors(tmp_path: Path) -> None:
 # --- provided code --------------------------------------------------------------------------------------------------
 
 
-def test_changed_provided_code_is_a_verdict_of_its_own(checked: CourseOnDisk, warm: ForkServer) -> None:
+def test_changed_provided_code_is_a_verdict_of_its_own(checked: CourseOnDisk, warm: ForkClient) -> None:
     changed = ("return x.mean(axis=-1, keepdims=True)", "return x.mean(axis=0, keepdims=True)")
     found = judge(checked, hand_in(checked, changed), warm)
     assert found.exit_code == 1
@@ -313,7 +313,7 @@ def test_changed_provided_code_is_a_verdict_of_its_own(checked: CourseOnDisk, wa
 
 @pytest.mark.parametrize("begin", [b"\xef\xbb\xbf", b"# coding: latin-1\n# caf\xe9\n", b"# \x0c a form feed\n"])
 def test_changed_provided_code_is_seen_however_the_file_is_encoded(
-    checked: CourseOnDisk, warm: ForkServer, begin: bytes
+    checked: CourseOnDisk, warm: ForkClient, begin: bytes
 ) -> None:
     changed = ("return x.mean(axis=-1, keepdims=True)", "return x.mean(axis=0, keepdims=True)")
     folder = hand_in(checked, changed)
@@ -323,7 +323,7 @@ def test_changed_provided_code_is_seen_however_the_file_is_encoded(
     assert (found.outcome, found.provided) == ("provided-changed", ("mean_of",))
 
 
-def test_a_wrong_part_stays_wrong_when_provided_code_is_changed_too(checked: CourseOnDisk, warm: ForkServer) -> None:
+def test_a_wrong_part_stays_wrong_when_provided_code_is_changed_too(checked: CourseOnDisk, warm: ForkClient) -> None:
     changed = ("return x.mean(axis=-1, keepdims=True)", "return np.mean(x, axis=-1, keepdims=True)")
     found = judge(checked, hand_in(checked, changed, ("return x - mean_of(x)", "return x + mean_of(x)")), warm)
     assert (found.outcome, found.provided) == ("differs", ("mean_of",))
@@ -336,7 +336,7 @@ def test_harmless_changes_to_provided_code_agree_with_a_note(checked: CourseOnDi
     assert "Note: provided code is not as it was given: mean_of." in run.out
 
 
-def test_provided_code_may_move_to_another_file(checked: CourseOnDisk, warm: ForkServer) -> None:
+def test_provided_code_may_move_to_another_file(checked: CourseOnDisk, warm: ForkClient) -> None:
     mean = 'def mean_of(x):\n    """Provided."""\n    return x.mean(axis=-1, keepdims=True)\n'
     for helper, changed in ((mean, ()), (mean.replace("-1", "0"), ("mean_of",))):
         moved = hand_in(checked, (mean, "from helper import mean_of\n"), helper=helper)
@@ -344,7 +344,7 @@ def test_provided_code_may_move_to_another_file(checked: CourseOnDisk, warm: For
     Path(moved, "helper.py").unlink()
 
 
-def test_weights_of_plain_objects_are_placed_by_shape_and_by_an_adapter(tmp_path: Path, warm: ForkServer) -> None:
+def test_weights_of_plain_objects_are_placed_by_shape_and_by_an_adapter(tmp_path: Path, warm: ForkClient) -> None:
     course = checked_course(tmp_path / "course")
     renamed = ("self.start = np", "self.beginning = np"), ("self.start + x", "self.beginning + x")
     assert judge(course, hand_in(course, *renamed), warm).outcome == "agrees"
@@ -358,7 +358,7 @@ def test_weights_of_plain_objects_are_placed_by_shape_and_by_an_adapter(tmp_path
     assert judge(course, hand_in(course, *two), warm).outcome == "agrees"
 
 
-def test_the_starter_itself_could_not_run(checked: CourseOnDisk, warm: ForkServer, tmp_path: Path) -> None:
+def test_the_starter_itself_could_not_run(checked: CourseOnDisk, warm: ForkClient, tmp_path: Path) -> None:
     folder = tmp_path / "untouched"
     folder.mkdir()
     (folder / "ops.py").write_text(STARTER.replace("\n    ", "\n"))

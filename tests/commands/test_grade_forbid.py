@@ -13,7 +13,7 @@ from goldsmith.courses.grade.grades import grade
 from goldsmith.courses.grade.overview import overview_markdown, overview_of
 from goldsmith.courses.grade.rubric import make_rubric
 from goldsmith.courses.layout.config import RubricConfig
-from goldsmith.process.fork_client import ForkServer
+from goldsmith.process.fork_client import ForkClient
 from goldsmith.source_code.forbidden import forbidden_uses
 from support.check_course import STARTER, checked_course, hand_in, judge, outcomes
 from support.course import CourseOnDisk
@@ -86,24 +86,24 @@ def forbidding(tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:
     return made.write({"goldsmith.toml": 'forbid = ["numpy.linalg"]\n[assignment.hw1]\nforbid = ["numpy.cumsum"]\n'})
 
 
-def judged(course: CourseOnDisk, warm: ForkServer, code: str) -> Verdict:
+def judged(course: CourseOnDisk, warm: ForkClient, code: str) -> Verdict:
     found = judge(course, hand_in(course, ("return x * factor", f"{code}\nreturn x * factor")), warm)
     assert set(outcomes(found).values()) == {"agrees"}
     return found
 
 
-def test_where_it_is_used_is_told(forbidding: CourseOnDisk, warm: ForkServer) -> None:
+def test_where_it_is_used_is_told(forbidding: CourseOnDisk, warm: ForkClient) -> None:
     found = judged(forbidding, warm, "np.linalg.norm(x)")
     assert [(use.name, use.in_code) for use in found.forbidden] == [("numpy.linalg", True)]
     assert found.forbidden[0].place.startswith("ops.py:")
 
 
-def test_what_the_code_hides_is_seen_as_it_runs(forbidding: CourseOnDisk, warm: ForkServer) -> None:
+def test_what_the_code_hides_is_seen_as_it_runs(forbidding: CourseOnDisk, warm: ForkClient) -> None:
     found = judged(forbidding, warm, "getattr(np, 'cum' + 'sum')(x)")
     assert [(use.name, use.in_code) for use in found.forbidden] == [("numpy.cumsum", False)]
 
 
-def test_what_the_starter_uses_itself_is_nobodys_fault(tmp_path: Path, warm: ForkServer) -> None:
+def test_what_the_starter_uses_itself_is_nobodys_fault(tmp_path: Path, warm: ForkClient) -> None:
     line = "TABLE = np.cumsum(np.ones(3))"
     course = checked_course(tmp_path / "course")
     starter = textwrap.dedent(STARTER)
@@ -125,7 +125,7 @@ def test_what_the_starter_uses_itself_is_nobodys_fault(tmp_path: Path, warm: For
 
 
 def test_no_use_is_hidden_by_much_code_beside_it_and_a_file_that_is_too_long_is_told(
-    forbidding: CourseOnDisk, warm: ForkServer
+    forbidding: CourseOnDisk, warm: ForkClient
 ) -> None:
     much = "# x\n" * 2**16
     use = ("return x * factor", "np.linalg.norm(x)\nreturn x * factor")

@@ -19,7 +19,7 @@ from goldsmith.gold.arrays import array_hash, as_numpy, judged_part
 from goldsmith.gold.kit_files import DATA, LIST, NAMES, KitData, encode_data, read_data
 from goldsmith.gold.load import load_gold
 from goldsmith.gold.safetensors_reader import open_mapped
-from goldsmith.process.fork_client import ForkServer
+from goldsmith.process.fork_client import ForkClient
 from support.course import CourseOnDisk, Run, copy_of_example
 
 pytestmark = pytest.mark.torch
@@ -181,7 +181,7 @@ QUICK = ("residual-detached", "clipping-missing")
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.long) for name in CHOSEN]
 )
-def test_it_judges_as_gold_does(handed: CourseOnDisk, tmp_path: Path, warm: ForkServer, name: str) -> None:
+def test_it_judges_as_gold_does(handed: CourseOnDisk, tmp_path: Path, warm: ForkClient, name: str) -> None:
     (item,) = [item for item in known("scratch-1") if item.name == name]
     found = judge_by_kit(handed.root / "kit", written(handed, name, tmp_path), fork_server=warm)
     assert (found.outcome, found.first_part) == (item.outcome, CHOSEN[name])

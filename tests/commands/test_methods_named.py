@@ -8,7 +8,7 @@ import pytest
 
 from goldsmith.courses.grade.feedback import feedback_markdown
 from goldsmith.courses.grade.grades import grade
-from goldsmith.process.fork_client import ForkServer
+from goldsmith.process.fork_client import ForkClient
 from support.check_course import judge
 from support.course import RECIPE_FILE, CourseOnDisk, numpy_course
 from support.made_verdicts import make_rubric_of
@@ -81,20 +81,20 @@ def metered(tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:
     return course.write({**files, RECIPE_FILE: RECIPE}).with_gold()
 
 
-def feedback(course: CourseOnDisk, folder: Path, warm: ForkServer, old: str, new: str) -> list[str]:
+def feedback(course: CourseOnDisk, folder: Path, warm: ForkClient, old: str, new: str) -> list[str]:
     assert SOLUTION.count(old) == 1
     (folder / "ops.py").write_text(SOLUTION.replace(old, new))
     found = judge(course, str(folder), warm)
     return feedback_markdown(grade(found, make_rubric_of(found)), found).splitlines()
 
 
-def test_a_method_that_was_seen_to_be_wrong_is_named(metered: CourseOnDisk, tmp_path: Path, warm: ForkServer) -> None:
+def test_a_method_that_was_seen_to_be_wrong_is_named(metered: CourseOnDisk, tmp_path: Path, warm: ForkClient) -> None:
     lines = feedback(metered, tmp_path, warm, "return x / 2", "return x / 3")
     assert lines[2] == ("**Next step.** Look at `Meter.half`, in `ops.py`, line 15: it is the only part that is wrong.")
 
 
 def test_where_only_the_class_is_known_its_methods_are_named(
-    metered: CourseOnDisk, tmp_path: Path, warm: ForkServer
+    metered: CourseOnDisk, tmp_path: Path, warm: ForkClient
 ) -> None:
     """`mean` returns something wrong because of what `add` has left behind."""
     lines = feedback(metered, tmp_path, warm, "self.count += len(x)", "self.count = len(x)")

@@ -8,22 +8,22 @@ from pathlib import Path
 import pytest
 
 from goldsmith.check.check_context import CheckContext
-from goldsmith.check.request import Opened, Request, open_adapter, open_gold
+from goldsmith.check.request import OpenGold, Request, open_adapter, open_gold
 from goldsmith.check.submissions import Submission
 from goldsmith.check.verdicts import AGREES
 from goldsmith.courses.layout.layout import find_course
 from goldsmith.courses.layout.solutions import Placement, placements
 from goldsmith.generate.options import Options
 from goldsmith.mutants.workspace_pool import PooledWorkspace, WorkspacePool
-from goldsmith.process.fork_client import ForkServer
+from goldsmith.process.fork_client import ForkClient
 from support.course import CourseOnDisk
 
 
 @pytest.fixture
-def desks(checked: CourseOnDisk, warm: ForkServer, tmp_path: Path) -> Iterator[WorkspacePool]:
+def desks(checked: CourseOnDisk, warm: ForkClient, tmp_path: Path) -> Iterator[WorkspacePool]:
     assignment = find_course(checked.root).assignment("hw1")
     gold = open_gold(assignment, Submission("the solution"), allow_stale=False)
-    opened = Opened(gold, {name: gold[name] for name in gold}, *open_adapter(assignment))
+    opened = OpenGold(gold, {name: gold[name] for name in gold}, *open_adapter(assignment))
     request = Request(options=Options(seed=42, threads=1, timeout=60), case_timeout=20, fork_server=warm)
     (tmp_path / "given").mkdir()
     with WorkspacePool(

@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from goldsmith.generate.freshness import _version
+from goldsmith.gold.inspect_gold import inspect_gold
 from goldsmith.gold.manifest import read_manifest
-from goldsmith.gold.reread import inspect_gold
 from support.course import RECIPE_FILE, SOLUTION_FILE, CourseOnDisk, numpy_course, recipe
 
 USES_MORE = """

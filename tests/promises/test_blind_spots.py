@@ -14,7 +14,7 @@ from goldsmith.check.request import Request
 from goldsmith.check.submissions import open_submission
 from goldsmith.courses.layout.layout import Course, find_course
 from goldsmith.generate.options import Options
-from goldsmith.process.fork_client import ForkServer
+from goldsmith.process.fork_client import ForkClient
 from support.course import copy_of_example
 
 SOLUTIONS = {"scratch-1": "backbone", "scratch-2": "vision", "scratch-3": "policy"}
@@ -124,7 +124,7 @@ ROWS = [(*row, "differs") for row in WRONG] + [(*row, "agrees") for row in RIGHT
 
 
 @pytest.fixture(scope="module")
-def warm(warm_with_torch: ForkServer) -> ForkServer:
+def warm(warm_with_torch: ForkClient) -> ForkClient:
     return warm_with_torch
 
 
@@ -145,7 +145,7 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
     ],
 )
 def test_it_is_seen(
-    name: str, old: str, new: str, outcome: str, course: Course, warm: ForkServer, tmp_path: Path
+    name: str, old: str, new: str, outcome: str, course: Course, warm: ForkClient, tmp_path: Path
 ) -> None:
     assignment = course.assignment(name)
     (solution,) = (course.root / "private/solutions" / name).glob("*.py")

@@ -12,7 +12,7 @@ from goldsmith.courses.layout.layout import find_course
 from goldsmith.foundation.ignored_names import GRADES, GRADES_MARK
 from goldsmith.generate.options import Options
 from goldsmith.gold.load import load_gold
-from goldsmith.process.fork_client import ForkServer
+from goldsmith.process.fork_client import ForkClient
 from goldsmith.process.messages import Attempt
 from goldsmith.process.result_log import write_attempt
 from support.check_course import check, checked_course, hand_in, judge, outcomes
@@ -76,7 +76,7 @@ def test_a_submission_cannot_bring_its_own_recipe(checked: CourseOnDisk) -> None
     assert check(checked, folder).code == 1
 
 
-def test_a_pipe_in_place_of_a_result_is_not_waited_for(checked: CourseOnDisk, warm: ForkServer) -> None:
+def test_a_pipe_in_place_of_a_result_is_not_waited_for(checked: CourseOnDisk, warm: ForkClient) -> None:
     blocked = """
     import os, pathlib
     for path in pathlib.Path.cwd().parents[3].rglob("[0-9]*-????????"):
@@ -88,7 +88,7 @@ def test_a_pipe_in_place_of_a_result_is_not_waited_for(checked: CourseOnDisk, wa
     assert outcomes(found) == {"centred": "could-not-run", "scaled": "could-not-run", "counted": "agrees"}
 
 
-def test_a_link_to_the_right_answer_is_no_answer(checked: CourseOnDisk, tmp_path: Path, warm: ForkServer) -> None:
+def test_a_link_to_the_right_answer_is_no_answer(checked: CourseOnDisk, tmp_path: Path, warm: ForkClient) -> None:
     reference = tmp_path / "answer"
     right = {"output": load_gold(checked.gold())["scaled"].output}
     for run in ("plain", "repeat", "float64", "traced"):
@@ -109,7 +109,7 @@ def test_a_link_to_the_right_answer_is_no_answer(checked: CourseOnDisk, tmp_path
     assert found.case("scaled").outcome == "agrees"  # so that it was the link that was refused above
 
 
-def test_another_formula_in_float64_has_room(tmp_path: Path, warm: ForkServer) -> None:
+def test_another_formula_in_float64_has_room(tmp_path: Path, warm: ForkClient) -> None:
     course = checked_course(tmp_path / "course", calibrate=True)
     other = "shifted = x + 1e3\nreturn shifted - shifted.mean(axis=-1, keepdims=True)"
     found = judge(course, hand_in(course, ("return x - mean_of(x)", other)), warm)
@@ -120,7 +120,7 @@ def test_another_formula_in_float64_has_room(tmp_path: Path, warm: ForkServer) -
 
 
 def test_what_a_submission_s_process_leaves_behind_is_not_believed_unread(
-    checked: CourseOnDisk, warm: ForkServer
+    checked: CourseOnDisk, warm: ForkClient
 ) -> None:
     forged = """
     import os, pathlib

@@ -13,7 +13,7 @@ from goldsmith.courses.grade.grade_class import GradingOptions, grade_all
 from goldsmith.courses.grade.grader import Grader, rubric_for
 from goldsmith.courses.layout.layout import find_course
 from goldsmith.generate.options import Options
-from goldsmith.process.fork_client import ForkServer
+from goldsmith.process.fork_client import ForkClient
 from support.check_course import judge, outcomes
 from support.course import RECIPE_FILE, CourseOnDisk, numpy_course
 
@@ -110,7 +110,7 @@ def handed_in(course: CourseOnDisk) -> Path:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_compiled_code_agrees_in_check(course: CourseOnDisk, handed_in: Path, warm: ForkServer, way: str) -> None:
+def test_compiled_code_agrees_in_check(course: CourseOnDisk, handed_in: Path, warm: ForkClient, way: str) -> None:
     found = judge(course, str(handed_in / way), warm)
     assert outcomes(found) == {"squashed": "agrees", "whole": "agrees"}, found.cases
 

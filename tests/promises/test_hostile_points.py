@@ -20,7 +20,7 @@ from goldsmith.courses.grade.overview import overview_markdown, overview_of
 from goldsmith.courses.grade.result_files import grades_csv, gradescope_json, submission_json
 from goldsmith.courses.grade.verdict_markdown import verdict_markdown
 from goldsmith.courses.layout.layout import find_course
-from goldsmith.process.fork_client import ForkServer
+from goldsmith.process.fork_client import ForkClient
 from support.course import CourseOnDisk
 from support.points_course import BODIES, FULL, attack, attacks, crediting_course, judged, source
 
@@ -36,7 +36,7 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:
     return crediting_course(tmp_path_factory.mktemp("crediting") / "course")
 
 
-def handed_in(course: CourseOnDisk, warm: ForkServer, **bodies: str) -> tuple[Verdict, Grade]:
+def handed_in(course: CourseOnDisk, warm: ForkClient, **bodies: str) -> tuple[Verdict, Grade]:
     return judged(course, {"net.py": source(**bodies)}, warm)
 
 
@@ -45,7 +45,7 @@ def earned(grade: Grade) -> dict[str, float]:
 
 
 @pytest.mark.parametrize("name", ATTACKS)
-def test_it_earns_no_more_than_it_may(course: CourseOnDisk, warm: ForkServer, name: str) -> None:
+def test_it_earns_no_more_than_it_may(course: CourseOnDisk, warm: ForkClient, name: str) -> None:
     files, most = attack(name)
     verdict, grade = judged(course, files, warm)
     assert verdict.outcome != "error"
@@ -53,21 +53,21 @@ def test_it_earns_no_more_than_it_may(course: CourseOnDisk, warm: ForkServer, na
     assert REVIEWED.get(name, "") in ("", *grade.review)
 
 
-def test_right_work_earns_everything_and_an_untouched_starter_nothing(course: CourseOnDisk, warm: ForkServer) -> None:
+def test_right_work_earns_everything_and_an_untouched_starter_nothing(course: CourseOnDisk, warm: ForkClient) -> None:
     assert handed_in(course, warm)[1].score == FULL
     verdict, grade = handed_in(course, warm, **dict.fromkeys(BODIES, "raise NotImplementedError"))
     assert (grade.score, verdict.not_started, set(verdict.unwritten)) == (0.0, True, set(BODIES))
 
 
 def test_parts_beside_one_that_is_not_written_are_seen_alone_and_earn_their_points(
-    course: CourseOnDisk, warm: ForkServer
+    course: CourseOnDisk, warm: ForkClient
 ) -> None:
     points = earned(handed_in(course, warm, Mix="raise NotImplementedError")[1])
     assert (points["Norm"], points["gap"], points["Mix"]) == (3.0, 1.0, 0.0)
 
 
 def test_one_agreeing_case_does_not_outvote_another_in_which_a_part_is_wrong(
-    course: CourseOnDisk, warm: ForkServer
+    course: CourseOnDisk, warm: ForkClient
 ) -> None:
     body = BODIES["Norm"].replace("return ", "y = ") + "\nreturn y if x.shape == (2, 3, 8) else y * 1.5"
     points = earned(handed_in(course, warm, Norm=body)[1])
@@ -75,7 +75,7 @@ def test_one_agreeing_case_does_not_outvote_another_in_which_a_part_is_wrong(
 
 
 def test_a_mistake_that_only_float64_shows_is_blamed_on_the_part_that_has_it(
-    course: CourseOnDisk, warm: ForkServer
+    course: CourseOnDisk, warm: ForkClient
 ) -> None:
     verdict, _ = handed_in(course, warm, Norm=BODIES["Norm"].replace("1e-5", "1.1e-5"))
     assert {part.name for part in verdict.parts if part.outcome == "differs"} == {"Norm"}
@@ -84,7 +84,7 @@ def test_a_mistake_that_only_float64_shows_is_blamed_on_the_part_that_has_it(
 # --- what is given --------------------------------------------------------------------------------------------------
 
 
-def given(course: CourseOnDisk, warm: ForkServer, hides: str) -> set[str]:
+def given(course: CourseOnDisk, warm: ForkClient, hides: str) -> set[str]:
     """All that it is called alone on: which of gold's values it is handed."""
     board = course.root.parent / "board"
     board.unlink(missing_ok=True)
@@ -95,7 +95,7 @@ def given(course: CourseOnDisk, warm: ForkServer, hides: str) -> set[str]:
     return set(board.read_text().splitlines())
 
 
-def test_what_it_leaves_out_does_not_choose_what_it_is_given(course: CourseOnDisk, warm: ForkServer) -> None:
+def test_what_it_leaves_out_does_not_choose_what_it_is_given(course: CourseOnDisk, warm: ForkClient) -> None:
     open_to_all = given(course, warm, "nothing")
     assert {line.split()[0] for line in open_to_all} == {"Norm", "Mix", "gap"}
     for hides in ("its trace", "its end"):
@@ -114,7 +114,7 @@ while frame:
 if "run_alone" in names:
     {action}
 """
-ELSEWHERE = "return self.line(self.norm(x + 1)) + x"
+KINDS_WITHOUT_CULPRIT = "return self.line(self.norm(x + 1)) + x"
 """A caller that gives its norm the wrong thing, so that this is judged on gold's own inputs."""
 SAYINGS = [
     "raise ValueError('told by shouting' * 5)",
@@ -140,12 +140,12 @@ def told(course: CourseOnDisk, verdict: Verdict, grade: Grade) -> str:
 
 @pytest.mark.parametrize("actions", [SAYINGS[:2], pytest.param(SAYINGS, marks=pytest.mark.long)])
 def test_what_a_part_says_when_it_runs_alone_is_told_to_nobody(
-    course: CourseOnDisk, warm: ForkServer, actions: list[str]
+    course: CourseOnDisk, warm: ForkClient, actions: list[str]
 ) -> None:
     found = set()
     for action in actions:
         body = WHEN_ALONE.format(action=action) + BODIES["Norm"].replace("return ", "return 1.5 * ")
-        verdict, grade = handed_in(course, warm, Norm=body, Mix=ELSEWHERE)
+        verdict, grade = handed_in(course, warm, Norm=body, Mix=KINDS_WITHOUT_CULPRIT)
         text = told(course, verdict, grade)
         assert "told" not in text
         said = [module.said for case in verdict.cases for module in case.modules if module.alone]
@@ -156,12 +156,12 @@ def test_what_a_part_says_when_it_runs_alone_is_told_to_nobody(
 
 @pytest.mark.parametrize("answers", [ANSWERS[:2], pytest.param(ANSWERS, marks=pytest.mark.long)])
 def test_what_a_part_answers_when_it_runs_alone_is_right_or_wrong_and_no_more(
-    course: CourseOnDisk, warm: ForkServer, answers: list[str]
+    course: CourseOnDisk, warm: ForkClient, answers: list[str]
 ) -> None:
     found = set()
     for answer in answers:
         body = WHEN_ALONE.format(action=answer) + "return x * 1.5"
-        found.add(told(course, *handed_in(course, warm, Norm=body, Mix=ELSEWHERE)))
+        found.add(told(course, *handed_in(course, warm, Norm=body, Mix=KINDS_WITHOUT_CULPRIT)))
     assert len(found) == 1
 
 
@@ -175,7 +175,7 @@ for item in gc.get_objects():
 
 
 def test_uses_of_what_is_forbidden_are_not_told_by_a_part_that_runs_alone(
-    course: CourseOnDisk, warm: ForkServer
+    course: CourseOnDisk, warm: ForkClient
 ) -> None:
     settings = course.root / "goldsmith.toml"
     before = settings.read_text()
@@ -183,7 +183,7 @@ def test_uses_of_what_is_forbidden_are_not_told_by_a_part_that_runs_alone(
     try:
         forged = textwrap.indent(FORGED, "    ").strip()
         body = WHEN_ALONE.format(action=forged) + BODIES["Norm"].replace("return ", "return 1.5 * ")
-        verdict, grade = handed_in(course, warm, Norm=body, Mix=ELSEWHERE)
+        verdict, grade = handed_in(course, warm, Norm=body, Mix=KINDS_WITHOUT_CULPRIT)
     finally:
         settings.write_text(before)
     assert any(module.alone for case in verdict.cases for module in case.modules)
@@ -191,7 +191,7 @@ def test_uses_of_what_is_forbidden_are_not_told_by_a_part_that_runs_alone(
 
 
 def test_an_answer_that_is_far_too_large_does_not_tell_the_size_of_golds(
-    course: CourseOnDisk, warm: ForkServer
+    course: CourseOnDisk, warm: ForkClient
 ) -> None:
     for bodies in ({"gap": "return (y - target).pow(2).mean() * 0 + 1e9"}, {"Norm": "return x * 0 + 1e9"}):
         verdict, grade = handed_in(course, warm, **bodies)
@@ -207,7 +207,7 @@ DTYPES = ["bfloat16", "float16", "complex64", "complex128", "bool", "int8", "flo
 
 @pytest.mark.parametrize("dtype", ["bfloat16", *(pytest.param(name, marks=pytest.mark.long) for name in DTYPES[1:])])
 def test_a_part_that_returns_another_dtype_costs_nobody_else_a_point(
-    course: CourseOnDisk, warm: ForkServer, dtype: str
+    course: CourseOnDisk, warm: ForkClient, dtype: str
 ) -> None:
     body = BODIES["Norm"].replace("return ", "y = ") + f"\nreturn y.to(torch.{dtype})"
     verdict, grade = handed_in(course, warm, Norm=body, Mix="return self.line(self.norm(x).real.to(x.dtype)) + x + 1")
@@ -216,7 +216,7 @@ def test_a_part_that_returns_another_dtype_costs_nobody_else_a_point(
     assert (points["gapped"], points["gap"], points["Norm"], points["Mix"]) == (1.0, 1.0, 0.0, 0.0)
 
 
-def test_a_quantised_inner_module_is_no_error_of_ours(course: CourseOnDisk, warm: ForkServer) -> None:
+def test_a_quantised_inner_module_is_no_error_of_ours(course: CourseOnDisk, warm: ForkClient) -> None:
     body = "return torch.quantize_per_tensor(x.detach(), 0.1, 0, torch.qint8)"
     verdict, grade = handed_in(course, warm, Norm=body, Mix="return self.line(self.norm(x).dequantize()) + x")
     assert verdict.outcome in ("differs", "could-not-run")

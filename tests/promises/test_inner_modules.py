@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from goldsmith.process.fork_client import ForkServer
+from goldsmith.process.fork_client import ForkClient
 from support.course import RECIPE_FILE, SOLUTION_FILE, CourseOnDisk, numpy_course
 from support.points_course import BODIES, judged, source
 
@@ -45,7 +45,7 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:
     return found.with_gold()
 
 
-def outcome_of_norm(course: CourseOnDisk, warm: ForkServer, text: str) -> tuple[str, float]:
+def outcome_of_norm(course: CourseOnDisk, warm: ForkClient, text: str) -> tuple[str, float]:
     verdict, grade = judged(course, {"net.py": text}, warm)
     assert [case.outcome for case in verdict.cases] == ["agrees"]
     found = {item.name: item for item in grade.items}
@@ -60,16 +60,16 @@ def with_other(text: str) -> str:
     return text.replace("self.norm = Norm(", "self.norm = Other(")
 
 
-def test_a_module_that_its_caller_does_without_must_be_right(course: CourseOnDisk, warm: ForkServer) -> None:
+def test_a_module_that_its_caller_does_without_must_be_right(course: CourseOnDisk, warm: ForkClient) -> None:
     assert outcome_of_norm(course, warm, source(Norm="return x * 2", Mix=INLINED)) == ("differs", 0)
     assert outcome_of_norm(course, warm, source(Mix=INLINED)) == ("agrees", 1)
 
 
-def test_a_class_whose_place_another_takes_earns_nothing(course: CourseOnDisk, warm: ForkServer) -> None:
+def test_a_class_whose_place_another_takes_earns_nothing(course: CourseOnDisk, warm: ForkClient) -> None:
     assert outcome_of_norm(course, warm, with_other(source(Norm="return x * 2"))) == ("not-judged", 0)
 
 
-def test_a_class_that_has_another_name_or_is_derived_from_is_in_use(course: CourseOnDisk, warm: ForkServer) -> None:
+def test_a_class_that_has_another_name_or_is_derived_from_is_in_use(course: CourseOnDisk, warm: ForkClient) -> None:
     assert outcome_of_norm(course, warm, source().replace("Norm", "RootNorm")) == ("agrees", 1)
     derived = source().replace("class Mix", "class Other(Norm):\n    pass\n\n\nclass Mix")
     assert outcome_of_norm(course, warm, derived.replace("self.norm = Norm(", "self.norm = Other(")) == ("agrees", 1)

@@ -14,7 +14,7 @@ from goldsmith.check.verdict_words import headline
 from goldsmith.check.verdicts import Verdict
 from goldsmith.courses.grade.feedback import feedback_markdown
 from goldsmith.courses.grade.grades import Grade
-from goldsmith.process.fork_client import ForkServer
+from goldsmith.process.fork_client import ForkClient
 from support.check_course import hand_in, judge
 from support.course import RECIPE_FILE, CourseOnDisk, numpy_course
 from support.points_course import judged
@@ -93,7 +93,7 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:
     return found.with_gold()
 
 
-def graded(course: CourseOnDisk, warm: ForkServer, changes: dict[str, str]) -> tuple[Verdict, Grade]:
+def graded(course: CourseOnDisk, warm: ForkClient, changes: dict[str, str]) -> tuple[Verdict, Grade]:
     verdict, grade = judged(course, {"ops.py": source(changes)}, warm)
     assert {case.outcome for case in verdict.cases} == {"agrees"}
     return verdict, grade
@@ -104,7 +104,7 @@ def without_points(grade: Grade) -> dict[str, str]:
     return {item.name: item.outcome for item in grade.items if not item.earned}
 
 
-def test_parts_that_are_bypassed_and_wrong_earn_nothing(course: CourseOnDisk, warm: ForkServer) -> None:
+def test_parts_that_are_bypassed_and_wrong_earn_nothing(course: CourseOnDisk, warm: ForkClient) -> None:
     wrong = {"softmax(x)": "return x", "breadth(x)": "return 0", "halves(x)": "return [x, x]", "jitter(x)": "1 / 0"}
     noise = (
         "a, b = x[:, :3] * 2, x[:, 3:] * 3\nclip(a)\ny = np.concatenate([a, b])\nreturn y + np.random.randn(*y.shape)"
@@ -122,21 +122,21 @@ def test_parts_that_are_bypassed_and_wrong_earn_nothing(course: CourseOnDisk, wa
     assert "ZeroDivisionError" not in feedback_markdown(grade, verdict, verbose=True)
 
 
-def test_parts_that_are_bypassed_and_not_written_earn_nothing(course: CourseOnDisk, warm: ForkServer) -> None:
+def test_parts_that_are_bypassed_and_not_written_earn_nothing(course: CourseOnDisk, warm: ForkClient) -> None:
     missing = {"softmax(x)": "if len(x):\n    raise NotImplementedError", "breadth(x)": "n = x.shape"}
     _, grade = graded(course, warm, {**missing, ATTEND: ALONE})
     assert without_points(grade) == {"softmax": "could-not-run", "breadth": "differs"}
 
 
 def test_parts_that_are_written_in_place_and_right_by_themselves_keep_their_points(
-    course: CourseOnDisk, warm: ForkServer
+    course: CourseOnDisk, warm: ForkClient
 ) -> None:
     verdict, grade = graded(course, warm, {ATTEND: ALONE})
     assert (without_points(grade), grade.review, verdict.outcome) == ({}, (), "agrees")
 
 
 def test_parts_that_changed_together_with_their_callers_keep_their_points(
-    course: CourseOnDisk, warm: ForkServer
+    course: CourseOnDisk, warm: ForkClient
 ) -> None:
     changes = {
         "softmax(q, k, n)": f"x = q @ k.T / n\n{textwrap.dedent(BODIES['softmax(x)'])}",
@@ -149,7 +149,7 @@ def test_parts_that_changed_together_with_their_callers_keep_their_points(
     assert (without_points(grade), grade.review, verdict.outcome) == ({}, (), "agrees")
 
 
-def test_a_call_that_is_made_for_nothing_earns_nothing(course: CourseOnDisk, warm: ForkServer) -> None:
+def test_a_call_that_is_made_for_nothing_earns_nothing(course: CourseOnDisk, warm: ForkClient) -> None:
     """Its callers may know what to do with another answer than gold's, so that a person has to look."""
     thrown = INLINED.format("softmax(s := q @ k.T / 4); breadth(q)", "weigh(e / e.sum(-1, keepdims=True), v)")
     noise = BODIES[DISTURB].replace("clip(a)", "a[a < 0] = 0")
@@ -161,13 +161,13 @@ def test_a_call_that_is_made_for_nothing_earns_nothing(course: CourseOnDisk, war
     assert "Staff will look at `breadth`, `clip` and `softmax`." in feedback_markdown(grade, verdict)
 
 
-def test_to_return_what_was_computed_elsewhere_earns_nothing(course: CourseOnDisk, warm: ForkServer) -> None:
+def test_to_return_what_was_computed_elsewhere_earns_nothing(course: CourseOnDisk, warm: ForkClient) -> None:
     handed = INLINED.replace("4", "breadth(4)").format("", "weigh(softmax(e / e.sum(-1, keepdims=True)), v)")
     _, grade = graded(course, warm, {"softmax(x)": "return x", "breadth(x)": "return x", ATTEND: handed})
     assert without_points(grade) == dict.fromkeys(("softmax", "breadth"), "differs")
 
 
-def test_what_a_part_was_given_alone_does_not_help_another(course: CourseOnDisk, warm: ForkServer) -> None:
+def test_what_a_part_was_given_alone_does_not_help_another(course: CourseOnDisk, warm: ForkClient) -> None:
     """The first argument of `weigh` is gold's answer of `softmax`."""
     kept = "Path(__file__).with_name('seen.npy')"
     changes = {
@@ -180,7 +180,7 @@ def test_what_a_part_was_given_alone_does_not_help_another(course: CourseOnDisk,
 
 
 def test_nothing_more_is_run_than_is_needed(
-    course: CourseOnDisk, checked: CourseOnDisk, warm: ForkServer, monkeypatch: pytest.MonkeyPatch
+    course: CourseOnDisk, checked: CourseOnDisk, warm: ForkClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Parts that have cases of their own are not called alone; one that is right alone needs no further workspace."""
     calls: list[str] = []

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from goldsmith.check.verdicts import Verdict
-from goldsmith.process.fork_client import ForkServer
+from goldsmith.process.fork_client import ForkClient
 from support.check_course import judge
 from support.course import RECIPE_FILE, CourseOnDisk, numpy_course
 
@@ -96,7 +96,7 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:
 
 
 def judged(
-    course: CourseOnDisk, warm: ForkServer, *changes: tuple[str, str], source: str = textwrap.dedent(SOLUTION)
+    course: CourseOnDisk, warm: ForkClient, *changes: tuple[str, str], source: str = textwrap.dedent(SOLUTION)
 ) -> Verdict:
     for old, new in changes:
         assert source.count(old) == 1, old
@@ -128,14 +128,14 @@ PROCESS = ("- smooth(x).mean()", "- smooth(x).sum()")
     ids=["damp", "smooth", "process", "two", "raises"],
 )
 def test_every_part_but_the_wrong_ones_is_right(
-    course: CourseOnDisk, warm: ForkServer, changes: list[tuple[str, str]], wrong: set[str]
+    course: CourseOnDisk, warm: ForkClient, changes: list[tuple[str, str]], wrong: set[str]
 ) -> None:
     found = outcomes(judged(course, warm, *changes))
     assert {name for name, outcome in found.items() if outcome == "agrees"} == set(PARTS) - wrong
     assert wrong & {name for name, outcome in found.items() if outcome in ("differs", "could-not-run")}
 
 
-def test_a_caller_that_is_wrong_too_earns_nothing(course: CourseOnDisk, warm: ForkServer) -> None:
+def test_a_caller_that_is_wrong_too_earns_nothing(course: CourseOnDisk, warm: ForkClient) -> None:
     """Alone, to replace it changes nothing: it is not called wrong, as it may only be tied to what it calls."""
     found = outcomes(judged(course, warm, ("* self.weight", "+ self.weight"), DAMP))
     assert found["damp"] == "differs"
@@ -143,7 +143,7 @@ def test_a_caller_that_is_wrong_too_earns_nothing(course: CourseOnDisk, warm: Fo
 
 
 def test_the_part_that_leaves_something_behind_is_named_not_the_one_that_suffers(
-    course: CourseOnDisk, warm: ForkServer
+    course: CourseOnDisk, warm: ForkClient
 ) -> None:
     """`wave` answers rightly in its own case, and switches something off for those after it."""
     change = (
@@ -155,7 +155,7 @@ def test_the_part_that_leaves_something_behind_is_named_not_the_one_that_suffers
     assert found.first_part == "wave"
 
 
-def test_a_part_that_remembers_its_first_answer_is_named(course: CourseOnDisk, warm: ForkServer) -> None:
+def test_a_part_that_remembers_its_first_answer_is_named(course: CourseOnDisk, warm: ForkClient) -> None:
     found = judged(course, warm, ("def smooth(x):", "@__import__('functools').lru_cache\ndef smooth(x):"))
     assert outcomes(found)["smooth"] != "agrees"  # arrays cannot be hashed
     memory = (
@@ -174,7 +174,7 @@ SEARCH = """
 """
 
 
-def test_the_solutions_own_version_is_never_there_to_be_called(course: CourseOnDisk, warm: ForkServer) -> None:
+def test_the_solutions_own_version_is_never_there_to_be_called(course: CourseOnDisk, warm: ForkClient) -> None:
     steal = SEARCH.format(name="smooth", arguments="(x,)", wrong="return x")
     change = (
         '    return np.convolve(_padded(x), np.ones(_WINDOW) / _WINDOW, mode="valid")',
@@ -184,7 +184,7 @@ def test_the_solutions_own_version_is_never_there_to_be_called(course: CourseOnD
     assert found == RIGHT | {"smooth": "differs", "damp": "differs"}
 
 
-def test_a_helper_that_comes_with_a_corrected_part_pays_for_no_other(course: CourseOnDisk, warm: ForkServer) -> None:
+def test_a_helper_that_comes_with_a_corrected_part_pays_for_no_other(course: CourseOnDisk, warm: ForkClient) -> None:
     """`smooth` and `damp` share a helper in this solution, which the second finds once the first is corrected."""
     both = (
         "return x * np.exp(-rate * np.arange(len(x)))",
@@ -205,7 +205,7 @@ def test_a_helper_that_comes_with_a_corrected_part_pays_for_no_other(course: Cou
         course.with_gold()
 
 
-def test_no_text_of_the_solution_is_where_a_submission_can_read_it(course: CourseOnDisk, warm: ForkServer) -> None:
+def test_no_text_of_the_solution_is_where_a_submission_can_read_it(course: CourseOnDisk, warm: ForkClient) -> None:
     """`smooth` is right if it finds a line of the solution's `damp`, which only a run with that one corrected could
     have; it looks through every file that it can reach from its workspace, and through what is in memory."""
     look = """
@@ -228,7 +228,7 @@ def test_no_text_of_the_solution_is_where_a_submission_can_read_it(course: Cours
     assert outcomes(judged(course, warm, change, DAMP))["smooth"] == "differs"
 
 
-def test_nothing_that_a_corrected_run_prints_is_shown(course: CourseOnDisk, warm: ForkServer) -> None:
+def test_nothing_that_a_corrected_run_prints_is_shown(course: CourseOnDisk, warm: ForkClient) -> None:
     """What it prints could only be what `damp` returns there."""
     change = ("    return mixer.mix(x)", "    print('damped', damp(np.ones(3)))\n    return mixer.mix(x)")
     judged(course, warm, change, DAMP)
@@ -239,7 +239,7 @@ def test_nothing_that_a_corrected_run_prints_is_shown(course: CourseOnDisk, warm
 
 @pytest.mark.long  # the search itself is shuffled in unit/check/test_corrected_parts.py
 def test_the_order_of_cases_and_of_parts_changes_no_verdict(
-    course: CourseOnDisk, warm: ForkServer, tmp_path: Path
+    course: CourseOnDisk, warm: ForkClient, tmp_path: Path
 ) -> None:
     """The recipe's cases and the submission's functions, each from last to first."""
     head, *cases, tail = re.split(r"\n\n\n(?=    @gs.case|    if __name__)", RECIPE)

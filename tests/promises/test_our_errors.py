@@ -22,7 +22,7 @@ from goldsmith.courses.grade.junit import junit_xml
 from goldsmith.courses.layout.example import example_folder
 from goldsmith.gold.arrays import judged_part
 from goldsmith.gold.load import load_gold
-from goldsmith.process.fork_client import ForkServer
+from goldsmith.process.fork_client import ForkClient
 from support.check_course import checked_course, hand_in, judge, outcomes
 from support.course import CourseOnDisk
 from support.made_verdicts import case, failed, leaf, rubric, verdict
@@ -126,7 +126,7 @@ def test_a_full_disk_is_no_fault_of_whom_it_meets(course: CourseOnDisk, monkeypa
     assert run(course, "grade", dee)[1]["submissions"][0]["outcome"] == "error"
 
 
-def test_check_says_so_too(course: CourseOnDisk, monkeypatch: pytest.MonkeyPatch, warm: ForkServer) -> None:
+def test_check_says_so_too(course: CourseOnDisk, monkeypatch: pytest.MonkeyPatch, warm: ForkClient) -> None:
     ada = hand_in(course, name="ada")
     real = judge_module.judge_case
 
@@ -147,7 +147,7 @@ def test_check_says_so_too(course: CourseOnDisk, monkeypatch: pytest.MonkeyPatch
 
 
 def test_what_cannot_be_compared_is_told_as_that_and_is_no_pass(
-    course: CourseOnDisk, monkeypatch: pytest.MonkeyPatch, warm: ForkServer
+    course: CourseOnDisk, monkeypatch: pytest.MonkeyPatch, warm: ForkClient
 ) -> None:
     odd = NotComparable("output", "a thing", "return an array")
     monkeypatch.setattr(judge_module, "judge_case", failing(100, odd, judge_module.judge_case))

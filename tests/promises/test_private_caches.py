@@ -8,7 +8,7 @@ import textwrap
 import pytest
 
 from goldsmith.check.verdicts import Verdict
-from goldsmith.process.fork_client import ForkServer
+from goldsmith.process.fork_client import ForkClient
 from support.check_course import judge
 from support.course import RECIPE_FILE, CourseOnDisk, numpy_course
 
@@ -95,7 +95,7 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:
     return found.with_gold()
 
 
-def judged(course: CourseOnDisk, warm: ForkServer, changes: tuple[tuple[str, str], ...]) -> Verdict:
+def judged(course: CourseOnDisk, warm: ForkClient, changes: tuple[tuple[str, str], ...]) -> Verdict:
     source = textwrap.dedent(SOLUTION)
     for old, new in changes:
         assert source.count(old) == 1, old
@@ -118,7 +118,7 @@ def judged(course: CourseOnDisk, warm: ForkServer, changes: tuple[tuple[str, str
     ids=["another", "another-and-a-mistake", "another-beside-its-own-case", "wrong", "another-and-a-wrong-one"],
 )
 def test_a_cache_is_the_affair_of_those_who_share_it(
-    course: CourseOnDisk, warm: ForkServer, changes: tuple[tuple[str, str], ...], wrong: set[str]
+    course: CourseOnDisk, warm: ForkClient, changes: tuple[tuple[str, str], ...], wrong: set[str]
 ) -> None:
     found = judged(course, warm, changes)
     assert {part.name: part.outcome for part in found.parts} == {

@@ -14,7 +14,7 @@ from goldsmith.courses.grade.grader import rubric_for
 from goldsmith.courses.grade.grades import Grade, grade
 from goldsmith.courses.layout.layout import find_course
 from goldsmith.courses.packs.contents import course_files
-from goldsmith.process.fork_client import ForkServer
+from goldsmith.process.fork_client import ForkClient
 from support.check_course import judge
 from support.course import RECIPE_FILE, CourseOnDisk, numpy_course
 
@@ -111,7 +111,7 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:
     return numpy_course(tmp_path_factory.mktemp("provided")).write(files).with_gold()
 
 
-def judged(course: CourseOnDisk, warm: ForkServer, *changes: tuple[str, str]) -> tuple[Verdict, Grade]:
+def judged(course: CourseOnDisk, warm: ForkClient, *changes: tuple[str, str]) -> tuple[Verdict, Grade]:
     source = textwrap.dedent(SOLUTION)
     for old, new in changes:
         assert source.count(old) == 1, old
@@ -139,7 +139,7 @@ def judged(course: CourseOnDisk, warm: ForkServer, *changes: tuple[str, str]) ->
     ],
 )
 def test_what_was_given_is_provided_code_of_whatever_kind(
-    course: CourseOnDisk, warm: ForkServer, change: tuple[str, str], name: str, cases: set[str]
+    course: CourseOnDisk, warm: ForkClient, change: tuple[str, str], name: str, cases: set[str]
 ) -> None:
     verdict, made = judged(course, warm, change)
     assert (verdict.outcome, verdict.provided, verdict.untried) == ("provided-changed", (name,), ())
@@ -160,7 +160,7 @@ UNRUN = [
 
 @pytest.mark.parametrize(("change", "name"), [UNRUN[1], *(pytest.param(*it, marks=pytest.mark.long) for it in UNRUN)])
 def test_a_change_that_no_case_runs_is_told_and_marked(
-    course: CourseOnDisk, warm: ForkServer, change: tuple[str, str], name: str
+    course: CourseOnDisk, warm: ForkClient, change: tuple[str, str], name: str
 ) -> None:
     verdict, made = judged(course, warm, change)
     assert (verdict.outcome, verdict.untried) == ("agrees", (name,))
@@ -173,7 +173,7 @@ def test_a_change_that_no_case_runs_is_told_and_marked(
 
 
 @pytest.mark.long
-def test_of_several_changes_each_is_told_as_what_it_is(course: CourseOnDisk, warm: ForkServer) -> None:
+def test_of_several_changes_each_is_told_as_what_it_is(course: CourseOnDisk, warm: ForkClient) -> None:
     run = ("return self.gain * x", "return x * self.gain")
     verdict, _ = judged(course, warm, run, *(change for change, _ in UNRUN[:2]))
     assert (verdict.outcome, verdict.untried) == ("agrees", ("UNUSED", "Config.size"))
@@ -198,7 +198,7 @@ def test_of_several_changes_each_is_told_as_what_it_is(course: CourseOnDisk, war
     ],
 )
 def test_what_students_may_change_is_no_ones_business(
-    course: CourseOnDisk, warm: ForkServer, changes: list[tuple[str, str]]
+    course: CourseOnDisk, warm: ForkClient, changes: list[tuple[str, str]]
 ) -> None:
     verdict, made = judged(course, warm, *changes)
     assert (verdict.outcome, verdict.provided, verdict.untried, made.review) == ("agrees", (), (), ())
@@ -206,7 +206,7 @@ def test_what_students_may_change_is_no_ones_business(
 
 
 @pytest.mark.long
-def test_what_the_solution_changes_is_known_without_it(course: CourseOnDisk, warm: ForkServer) -> None:
+def test_what_the_solution_changes_is_known_without_it(course: CourseOnDisk, warm: ForkClient) -> None:
     assignment = find_course(course.root).assignment("hw1")
     private = course.root / "private/solutions"
     records = course_files(assignment)
@@ -220,7 +220,7 @@ def test_what_the_solution_changes_is_known_without_it(course: CourseOnDisk, war
         (course.root / "elsewhere").rename(private)
 
 
-def test_a_mistake_of_ones_own_stays_one(course: CourseOnDisk, warm: ForkServer) -> None:
+def test_a_mistake_of_ones_own_stays_one(course: CourseOnDisk, warm: ForkClient) -> None:
     verdict, _ = judged(course, warm, ("EPS = 0.25", "EPS = 0.5"), ("+ self.shift", "- self.shift"))
     assert (verdict.outcome, verdict.first_part) == ("differs", "Layer")
     outcomes = {part.name: part.outcome for part in verdict.parts}

@@ -14,9 +14,9 @@ import pytest
 from submission_tables import CORPUS, Judged, Known, judged, known
 
 from corpora import networks
-from goldsmith.check.shown_parts import part_of
+from goldsmith.check.part_coverage import part_of
 from goldsmith.courses.layout.layout import Course, find_course
-from goldsmith.process.fork_client import ForkServer
+from goldsmith.process.fork_client import ForkClient
 from support.check_course import judge
 from support.course import CourseOnDisk, copy_of_example, numpy_course
 from support.points_course import crediting_course, source
@@ -54,7 +54,7 @@ an array under several names, another formula. A model without submodules is bel
 
 
 @pytest.fixture(scope="module")
-def warm(warm_with_torch: ForkServer) -> ForkServer:
+def warm(warm_with_torch: ForkClient) -> ForkClient:
     return warm_with_torch
 
 
@@ -84,7 +84,7 @@ def course_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Cours
         if item.name in names
     ],
 )
-def test_it_is_judged_right(item: Known, course_of: Callable[[str], Course], warm: ForkServer) -> None:
+def test_it_is_judged_right(item: Known, course_of: Callable[[str], Course], warm: ForkClient) -> None:
     found = judged(course_of(item.assignment), item, warm)
     assert list(found.problems()) == []
     if item.assignment in networks.ASSIGNMENTS:
@@ -132,7 +132,7 @@ def gap("""
 @pytest.mark.torch
 @pytest.mark.parametrize(("eps", "outcome"), [("1e-5", "agrees"), ("1e-1", "differs")])
 def test_a_model_without_submodules_is_judged_by_its_values(
-    tmp_path: Path, warm: ForkServer, eps: str, outcome: str
+    tmp_path: Path, warm: ForkClient, eps: str, outcome: str
 ) -> None:
     head, _, tail = source().partition("def gap(")
     text = head.partition("class Mix")[0] + FLAT.replace("1e-5", eps) + tail
@@ -208,7 +208,7 @@ def basics(tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:
     ("name", "outcome", "first"), [("package", "agrees", ""), ("package-wrong", "differs", "run_rmsnorm")]
 )
 def test_a_whole_repository_is_imported_from_its_root(
-    basics: CourseOnDisk, warm: ForkServer, name: str, outcome: str, first: str
+    basics: CourseOnDisk, warm: ForkClient, name: str, outcome: str, first: str
 ) -> None:
     found = judge(basics, str(Path(CORPUS, name)), warm)
     assert (found.outcome, found.first_divergence) == (outcome, first), found

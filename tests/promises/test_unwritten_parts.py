@@ -14,7 +14,7 @@ from goldsmith.courses.grade.feedback import feedback_markdown
 from goldsmith.courses.grade.grader import rubric_for
 from goldsmith.courses.grade.grades import grade
 from goldsmith.courses.layout.layout import find_course
-from goldsmith.process.fork_client import ForkServer
+from goldsmith.process.fork_client import ForkClient
 from support.check_course import judge
 from support.course import RECIPE_FILE, CourseOnDisk, numpy_course
 
@@ -101,7 +101,7 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:
     return found.write({**files, RECIPE_FILE: RECIPE}).with_gold()
 
 
-def judged(course: CourseOnDisk, warm: ForkServer, source: str) -> tuple[Verdict, str]:
+def judged(course: CourseOnDisk, warm: ForkClient, source: str) -> tuple[Verdict, str]:
     folder = course.root.parent / "submissions" / "ada"
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "ops.py").write_text(source)
@@ -130,7 +130,7 @@ def without(*names: str, body: str = "pass") -> str:
     ],
 )
 def test_one_unwritten_function_is_one_finding(
-    course: CourseOnDisk, warm: ForkServer, name: str, cases: list[str], body: str
+    course: CourseOnDisk, warm: ForkClient, name: str, cases: list[str], body: str
 ) -> None:
     verdict, feedback = judged(course, warm, without(name, body=body))
     wrong = {case.name: (case.outcome, case.kind, case.reason) for case in verdict.cases if case.outcome != "agrees"}
@@ -143,7 +143,7 @@ def test_one_unwritten_function_is_one_finding(
     assert "NoneType" not in feedback
 
 
-def test_marks_that_were_left_say_nothing_and_hide_nothing(course: CourseOnDisk, warm: ForkServer) -> None:
+def test_marks_that_were_left_say_nothing_and_hide_nothing(course: CourseOnDisk, warm: ForkClient) -> None:
     verdict, _ = judged(course, warm, without("smooth", "shrink", "Mixer.mix", body="raise ValueError('too short')"))
     assert not verdict.not_started
     assert verdict.unwritten == ()
@@ -156,7 +156,7 @@ def test_marks_that_were_left_say_nothing_and_hide_nothing(course: CourseOnDisk,
     "change", [long(("# YOUR CODE HERE", "# tomorrow")), ("raise NotImplementedError", "pass"), long(("", ""))]
 )
 def test_not_started_is_said_of_code_that_is_as_it_was_given(
-    course: CourseOnDisk, warm: ForkServer, change: tuple[str, str]
+    course: CourseOnDisk, warm: ForkClient, change: tuple[str, str]
 ) -> None:
     verdict, feedback = judged(course, warm, starter().replace(*change))
     assert verdict.not_started
@@ -164,7 +164,7 @@ def test_not_started_is_said_of_code_that_is_as_it_was_given(
     assert "Not started yet: start with" in feedback
 
 
-def test_not_started_hides_nothing_that_is_wrong_besides(course: CourseOnDisk, warm: ForkServer) -> None:
+def test_not_started_hides_nothing_that_is_wrong_besides(course: CourseOnDisk, warm: ForkClient) -> None:
     verdict, feedback = judged(course, warm, f"import numby\n{starter()}")
     assert verdict.not_started
     assert words.headline(verdict).startswith(
@@ -173,7 +173,7 @@ def test_not_started_hides_nothing_that_is_wrong_besides(course: CourseOnDisk, w
     assert "No module named 'numby'" in feedback
 
 
-def test_what_is_wrong_elsewhere_is_still_told(course: CourseOnDisk, warm: ForkServer) -> None:
+def test_what_is_wrong_elsewhere_is_still_told(course: CourseOnDisk, warm: ForkClient) -> None:
     verdict, _ = judged(course, warm, without("shrink").replace("(x + np.roll(x, 1)) / 2", "(x + np.roll(x, 1)) / 3"))
     assert (verdict.outcome, verdict.first_part, verdict.unwritten) == ("differs", "smooth", ("shrink",))
     outcomes = {part.name: part.outcome for part in verdict.parts}

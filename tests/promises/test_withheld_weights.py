@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from goldsmith.gold.load import load_gold
-from goldsmith.process.fork_client import ForkServer
+from goldsmith.process.fork_client import ForkClient
 from support.course import RECIPE_FILE, SOLUTION_FILE, CourseOnDisk, numpy_course
 from support.points_course import judged
 
@@ -154,7 +154,7 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:
 @pytest.mark.parametrize(
     "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.long) for name in ATTACKS]
 )
-def test_what_a_model_computes_cannot_be_had_from_gold(course: CourseOnDisk, warm: ForkServer, name: str) -> None:
+def test_what_a_model_computes_cannot_be_had_from_gold(course: CourseOnDisk, warm: ForkClient, name: str) -> None:
     old, new = ATTACKS[name]
     assert old in NET
     forged = LEFT_OUT if name == "leaves_a_table_out" else GIVEN
@@ -163,7 +163,7 @@ def test_what_a_model_computes_cannot_be_had_from_gold(course: CourseOnDisk, war
     assert (verdict.outcome, grade.score) == ("differs", FULL - lost), verdict.cases
 
 
-def test_draws_are_given_all_the_same(course: CourseOnDisk, warm: ForkServer) -> None:
+def test_draws_are_given_all_the_same(course: CourseOnDisk, warm: ForkClient) -> None:
     others = NET.replace("torch.randn(width)", "torch.rand(width)").replace("np.random.randn(size)", "np.zeros(size)")
     assert judged(course, {"net.py": others}, warm)[1].score == FULL
 

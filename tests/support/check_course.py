@@ -12,7 +12,7 @@ from goldsmith.check.submissions import open_submission
 from goldsmith.check.verdicts import Verdict
 from goldsmith.courses.layout.layout import find_course
 from goldsmith.generate.options import Options
-from goldsmith.process.fork_client import ForkServer
+from goldsmith.process.fork_client import ForkClient
 from support.course import RECIPE_FILE, CourseOnDisk, Run, numpy_course
 
 STARTER = '''
@@ -162,7 +162,7 @@ def check(course: CourseOnDisk, *arguments: str, **options: str) -> Run:
 
 
 def judge(
-    course: CourseOnDisk, what: str, warm: ForkServer, *, case_timeout: float = 20.0, cases: Sequence[str] = ()
+    course: CourseOnDisk, what: str, warm: ForkClient, *, case_timeout: float = 20.0, cases: Sequence[str] = ()
 ) -> Verdict:
     """The same without a new process for each: a second or two less."""
     assignment = find_course(course.root).assignment("hw1")

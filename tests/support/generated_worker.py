@@ -55,14 +55,14 @@ class Baits:
 
 
 class StandIn:
-    """What is asked of `ForkServer` when children are started; each is forked from this very process."""
+    """What is asked of `ForkClient` when children are started; each is forked from this very process."""
 
     def __init__(self, known: dict[str, list[Part]], baits: Baits) -> None:
         self._known, self._baits = known, baits
         self.started: Counter[int] = Counter()
 
     def __call__(self, **options: Any) -> StandIn:
-        """It is made as `ForkServer` is."""
+        """It is made as `ForkClient` is."""
         return self
 
     def prestart(self, environment: dict[str, str]) -> None: ...

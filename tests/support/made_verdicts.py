@@ -7,8 +7,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from goldsmith.check.part_coverage import PartCoverage
 from goldsmith.check.part_verdicts import judge_parts
-from goldsmith.check.shown_parts import Shown
 from goldsmith.check.verdicts import CaseVerdict, ModuleVerdict, PartVerdict, Verdict, gravest
 from goldsmith.comparison.results import LeafComparison
 from goldsmith.courses.grade.rubric import Rubric, make_rubric
@@ -73,13 +73,13 @@ def verdict(
     return Verdict(name=name, assignment="hw1", **(fields | more))
 
 
-def shown(by_case: Mapping[str, Sequence[str]]) -> Shown:
+def shown(by_case: Mapping[str, Sequence[str]]) -> PartCoverage:
     """What gold says about which parts its cases run: classes by their `forward`, functions themselves."""
     runs = {
         name: tuple(f"{item}.forward" if item[0].isupper() else item for item in parts)
         for name, parts in by_case.items()
     }
-    return Shown(runs, {})
+    return PartCoverage(runs, {})
 
 
 def wrong_at(module: str, kind: str, relative: float = 0.25, name: str = "ada", **more: Any) -> Verdict:

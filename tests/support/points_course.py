@@ -15,7 +15,7 @@ from goldsmith.courses.grade.grader import rubric_for
 from goldsmith.courses.grade.grades import Grade, grade
 from goldsmith.courses.layout.layout import find_course
 from goldsmith.generate.options import Options
-from goldsmith.process.fork_client import ForkServer
+from goldsmith.process.fork_client import ForkClient
 from support.course import RECIPE_FILE, SOLUTION_FILE, CourseOnDisk, numpy_course
 
 FOLDER = Path(__file__).parents[1] / "corpora" / "hostile" / "points"
@@ -130,7 +130,7 @@ def crediting_course(folder: Path) -> CourseOnDisk:
     return course.with_gold(calibrate=True)
 
 
-def judged(course: CourseOnDisk, files: dict[str, str], warm: ForkServer) -> tuple[Verdict, Grade]:
+def judged(course: CourseOnDisk, files: dict[str, str], warm: ForkClient) -> tuple[Verdict, Grade]:
     """What becomes of these files, handed in."""
     folder = course.root.parent / "handed in"
     folder.mkdir(exist_ok=True)

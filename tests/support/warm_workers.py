@@ -25,7 +25,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from goldsmith.generate.measure_tolerances import PLAIN_INSTRUCTIONS
-from goldsmith.process.fork_client import ForkServer
+from goldsmith.process.fork_client import ForkClient
 from goldsmith.process.launcher import Child, deterministic_environment, environment_for
 from goldsmith.process.messages import LOG
 
@@ -91,7 +91,7 @@ class LentProcess:
         return -9 if state in "ZX" else None
 
 
-class LentServer(ForkServer):
+class LentServer(ForkClient):
     """A fork server that stays when the command closes it. Where it has ended, the command starts one of its own."""
 
     def __init__(self, process: LentProcess, *, torch: bool) -> None:
@@ -228,8 +228,8 @@ class Lender:
                 launch(child, job_file)
 
         @contextlib.contextmanager
-        def fork_server(*, torch: bool, environment: dict[str, str] | None = None) -> Iterator[ForkServer]:
-            server = self._server(torch) if environment is None else ForkServer(torch=torch, environment=environment)
+        def fork_server(*, torch: bool, environment: dict[str, str] | None = None) -> Iterator[ForkClient]:
+            server = self._server(torch) if environment is None else ForkClient(torch=torch, environment=environment)
             try:
                 yield server
             finally:
@@ -239,7 +239,7 @@ class Lender:
         assign(check, "fork_server", fork_server)
         assign(jobs, "fork_server", fork_server)
 
-    def _server(self, torch: bool, plain: bool = False) -> ForkServer:
+    def _server(self, torch: bool, plain: bool = False) -> ForkClient:
         return LentServer(self._processes[torch, plain], torch=torch)
 
 

@@ -27,10 +27,9 @@ from goldsmith.check.localisation import (
     with_extra_weights,
 )
 from goldsmith.check.module_traces import Call
-from goldsmith.check.own_weights import OWN_WEIGHTS
+from goldsmith.check.part_coverage import PartCoverage, part_of
 from goldsmith.check.replay_results import CaseRuns
 from goldsmith.check.replay_workspace import ReplayWorkspace
-from goldsmith.check.shown_parts import Shown, part_of
 from goldsmith.check.trace_pairs import TracePair, pair_traces
 from goldsmith.check.verdicts import (
     AGREES,
@@ -41,18 +40,19 @@ from goldsmith.check.verdicts import (
     CaseVerdict,
     ModuleVerdict,
 )
+from goldsmith.check.weight_caveat import OWN_WEIGHTS
 from goldsmith.errors.base import GoldsmithError
 from goldsmith.gold.arrays import array_hash
 from goldsmith.gold.manifest import CaseEntry
 from goldsmith.gold.payload import item_name
 from goldsmith.gold.trace_tensors import is_whole
 
-NOWHERE = "what gold's returned is nowhere to be found"
+OUTPUT_NOT_FOUND = "what gold's returned is nowhere to be found"
 """The reason given for a module that has no partner, inside one that has: that one goes wrong there."""
 _RIGHT = (AGREES, PROVIDED_CHANGED)
 _CLEARLY = 10.0
 """How many times what a trace would miss an error is that it cannot have missed."""
-ELSEWHERE = ("weights", OWN_WEIGHTS, "import", "package")
+KINDS_WITHOUT_CULPRIT = ("weights", OWN_WEIGHTS, "import", "package")
 """Kinds of failure that say nothing about the code of any one part."""
 
 
@@ -66,7 +66,7 @@ def attribute(
 ) -> dict[str, CaseVerdict]:
     """Add to failing verdicts what is known about their calls, and which goes wrong first. If that fails, the verdicts
     stay as they are, and nothing in the failing cases counts as seen to be right."""
-    shown = Shown.of({name: gold.entry for name, gold in workspace.golds.items()}, folder)
+    shown = PartCoverage.of({name: gold.entry for name, gold in workspace.golds.items()}, folder)
     try:
         return _attribute(workspace, folder, shown, verdicts, replays, layouts, evidence)
     except (GoldsmithError, OSError):
@@ -84,7 +84,7 @@ def attribute(
 def _attribute(
     workspace: ReplayWorkspace,
     folder: Path,
-    shown: Shown,
+    shown: PartCoverage,
     verdicts: Mapping[str, CaseVerdict],
     replays: Mapping[str, CaseRuns],
     layouts: Mapping[str, str],
@@ -126,7 +126,7 @@ def _attribute(
     }
 
 
-def _unseen(verdict: CaseVerdict, pair: TracePair, entry: CaseEntry, shown: Shown) -> tuple[str, ...]:
+def _unseen(verdict: CaseVerdict, pair: TracePair, entry: CaseEntry, shown: PartCoverage) -> tuple[str, ...]:
     """List what gold runs in a case and was not seen to be right in it, by what it returned there or alone. That its
     value was computed somewhere is not enough, for it may have been changed afterwards. Callers of what is to blame are
     not listed. If the case came out differently while it was traced, or the trace has a right answer where a wrong one
@@ -181,7 +181,7 @@ def _can_be_seen(verdict: CaseVerdict, others_right: bool) -> bool:
         return not (verdict.judged_in == "float64" and all(leaf.agrees for leaf in verdict.natural))
     if verdict.outcome != COULD_NOT_RUN or verdict.kind == "weights":
         return False
-    return others_right or verdict.kind not in (*CUT_OFF, *ELSEWHERE)
+    return others_right or verdict.kind not in (*CUT_OFF, *KINDS_WITHOUT_CULPRIT)
 
 
 def _changes(verdict: CaseVerdict) -> bool:
@@ -190,7 +190,9 @@ def _changes(verdict: CaseVerdict) -> bool:
 
 
 def _is_against(verdict: CaseVerdict) -> bool:
-    return verdict.outcome == DIFFERS or (verdict.outcome == COULD_NOT_RUN and verdict.kind not in ELSEWHERE)
+    return verdict.outcome == DIFFERS or (
+        verdict.outcome == COULD_NOT_RUN and verdict.kind not in KINDS_WITHOUT_CULPRIT
+    )
 
 
 def _by_value(pair: TracePair, modules: list[ModuleVerdict], tapped: CaseRuns) -> list[ModuleVerdict]:
@@ -202,7 +204,7 @@ def _by_value(pair: TracePair, modules: list[ModuleVerdict], tapped: CaseRuns) -
     call = first_miss_by_value(unpaired, list(tapped.arrays.get("op_outputs", {}).values()))
     if call is None:
         return modules
-    return [source_at(pair, call, NOWHERE), *modules]
+    return [source_at(pair, call, OUTPUT_NOT_FOUND), *modules]
 
 
 @dataclass
@@ -210,7 +212,7 @@ class Blame:
     """All verdicts of one submission; finds for each failing case what goes wrong first."""
 
     verdicts: Mapping[str, CaseVerdict]
-    shown: Shown
+    shown: PartCoverage
     pairs: Mapping[str, TracePair]
     extra: Mapping[str, Mapping[str, Sequence[str]]]
 
@@ -249,7 +251,7 @@ class Blame:
         modules += [item for item in blamed if item not in modules]
         if source is None:
             return msgspec.structs.replace(verdict, modules=tuple(modules))
-        inside = next((item for item in verdict.modules if item.why == NOWHERE), source)
+        inside = next((item for item in verdict.modules if item.why == OUTPUT_NOT_FOUND), source)
         return msgspec.structs.replace(
             verdict, modules=tuple(modules), first_divergence=inside.label, first_part=source.kind
         )

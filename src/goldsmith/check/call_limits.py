@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from goldsmith.check.module_traces import Call
-from goldsmith.check.shown_parts import Shown
+from goldsmith.check.part_coverage import PartCoverage
 from goldsmith.check.verdicts import AGREES, CaseVerdict
 from goldsmith.gold.arrays import array_hash
 from goldsmith.gold.calibration import NOISY_SAFETY
@@ -50,7 +50,7 @@ def noise_limits(calls: Sequence[Call], entry: CaseEntry) -> dict[int, float]:
     return {at: min(NOISY_SAFETY * noise, MAX_NOISE) for at, noise in measured_noise(calls, entry).items()}
 
 
-def allow_rounding(pair: TracePair, verdicts: Mapping[str, CaseVerdict], shown: Shown) -> None:
+def allow_rounding(pair: TracePair, verdicts: Mapping[str, CaseVerdict], shown: PartCoverage) -> None:
     """Let calls in float32 be off by rounding, if their own cases agree in float64 and the case is off by so much that
     rounding cannot be why."""
     verdict = verdicts[pair.case]
@@ -65,7 +65,7 @@ def _is_float32(call: Call) -> bool:
     return any(is_whole(item) and item.dtype.name in ("float32", "complex64") for item in call.outputs)
 
 
-def _is_cleared(name: str, verdicts: Mapping[str, CaseVerdict], shown: Shown) -> bool:
+def _is_cleared(name: str, verdicts: Mapping[str, CaseVerdict], shown: PartCoverage) -> bool:
     """Return whether all of the narrowest cases that run a function agree to the precision of float64."""
     own = [verdicts[case] for case in shown.narrowest(name) if case in verdicts]
     exact = (it.judged_in == "float64" or all(leaf.identical for leaf in it.natural) for it in own)

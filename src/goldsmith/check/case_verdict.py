@@ -7,11 +7,11 @@ from typing import Any
 
 import msgspec
 
-from goldsmith.check.coarser_dtypes import coarser_dtype, explains, is_unseen
 from goldsmith.check.criteria import Criteria
-from goldsmith.check.own_weights import with_caveat
+from goldsmith.check.reduced_precision import coarser_dtype, explains, is_unseen
 from goldsmith.check.replay_results import CaseRuns
 from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, CUT_OFF, DIFFERS, ERROR, CaseVerdict
+from goldsmith.check.weight_caveat import with_caveat
 from goldsmith.comparison.against_gold import compare_case
 from goldsmith.comparison.api import compare
 from goldsmith.comparison.results import Comparison, LeafComparison
@@ -54,7 +54,7 @@ def judge_case(criteria: Criteria, replayed: CaseRuns, *, guessing: bool = True)
     variants = criteria.variants
     judged = [_judge(verdict, name, item, replayed, guessing) for name, item in variants.items()]
     best = min(judged, key=lambda item: (item.outcome != AGREES, _distance(item)))
-    best = _with_conduct(best, variants[best.met], replayed)
+    best = _with_side_effects(best, variants[best.met], replayed)
     return with_caveat(best, gold, criteria.expected, replayed.leaves("plain"))
 
 
@@ -320,7 +320,7 @@ def coarsest_dtype(comparison: Comparison) -> str:
     return next((kind for kind in _BY_PRECISION if kind in kinds), "exact")
 
 
-def _with_conduct(verdict: CaseVerdict, criteria: Criteria, replayed: CaseRuns) -> CaseVerdict:
+def _with_side_effects(verdict: CaseVerdict, criteria: Criteria, replayed: CaseRuns) -> CaseVerdict:
     """Add what else was seen: a different answer the second time, uninitialised memory, inputs overwritten."""
     plain = replayed.first
     notes = list(dict.fromkeys([*verdict.notes, *(note.words for note in plain.notes)]))

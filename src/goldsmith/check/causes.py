@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from goldsmith.check.shown_parts import part_of
+from goldsmith.check.part_coverage import part_of
 from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, ERROR, PROVIDED_CHANGED, CaseVerdict, Verdict
 
 Cases = list[CaseVerdict]

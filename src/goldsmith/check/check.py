@@ -26,17 +26,17 @@ from goldsmith.check.check_context import CheckContext
 from goldsmith.check.corrected_parts import CorrectedParts
 from goldsmith.check.definitions import find_definition
 from goldsmith.check.forbidden_use import find_forbidden
-from goldsmith.check.inner_parts import InnerParts
 from goldsmith.check.missing_files import not_given
 from goldsmith.check.notebook_places import cell_files, shown_place
+from goldsmith.check.part_coverage import PartCoverage
 from goldsmith.check.part_verdicts import RIGHT, judge_parts
-from goldsmith.check.provided_restored import Provided
+from goldsmith.check.parts_without_case import InnerParts
+from goldsmith.check.provided_code import Provided
 from goldsmith.check.recipe_failures import excuse
 from goldsmith.check.replay_results import CaseRuns
 from goldsmith.check.replay_workspace import ReplayWorkspace
 from goldsmith.check.replayed import Replayed, kept, may_be_given_more
-from goldsmith.check.request import Opened, Request
-from goldsmith.check.shown_parts import Shown
+from goldsmith.check.request import OpenGold, Request
 from goldsmith.check.submissions import Submission
 from goldsmith.check.unwritten_code import name_unwritten
 from goldsmith.check.verdicts import (
@@ -55,8 +55,8 @@ from goldsmith.courses.layout.layout import Assignment
 from goldsmith.courses.layout.solution_parts import SolutionParts
 from goldsmith.courses.layout.solutions import Placement
 from goldsmith.courses.layout.starter_modules import notebook_modules
-from goldsmith.gold.effortless_answers import is_hollow
 from goldsmith.gold.manifest import Manifest
+from goldsmith.gold.trivial_answers import is_hollow
 from goldsmith.process.clocks import Allowance
 from goldsmith.process.fork_client import fork_server
 from goldsmith.targets.subject import Subject
@@ -72,7 +72,7 @@ CLEAR = 1e-3
 def check(assignment: Subject, submission: Submission, request: Request) -> Verdict:
     """Return the verdict on `submission`. A submission that takes too much work to judge "could not run"."""
 
-    def judge(opened: Opened) -> Verdict:
+    def judge(opened: OpenGold) -> Verdict:
         with _workspace(assignment, submission, request, opened) as (context, workspace):
             replayed, runs, provided = _replay(context, workspace, submission)
             return _attribute(context, workspace, submission, replayed, runs, provided)
@@ -84,7 +84,7 @@ def replay(assignment: Subject, submission: Submission, request: Request) -> Ver
     """Return the verdict on `submission`, or, if it may have to be given more than gold's inputs and weights first,
     what its replays have shown: `conclude` goes on from there."""
 
-    def judge(opened: Opened) -> Verdict | Replayed:
+    def judge(opened: OpenGold) -> Verdict | Replayed:
         with _workspace(assignment, submission, request, opened) as (context, workspace):
             replayed, runs, provided = _replay(context, workspace, submission)
             if may_be_given_more(replayed.verdicts, opened.gold):
@@ -97,7 +97,7 @@ def replay(assignment: Subject, submission: Submission, request: Request) -> Ver
 def conclude(assignment: Subject, submission: Submission, request: Request, replayed: Replayed) -> Verdict:
     """Return the verdict on a submission whose cases have been replayed. Its cases stay as they were judged then."""
 
-    def judge(opened: Opened) -> Verdict:
+    def judge(opened: OpenGold) -> Verdict:
         with _workspace(assignment, submission, request, opened, replayed.used) as (context, workspace):
             provided = Provided.of(assignment, submission, opened.gold.manifest)
             return _attribute(context, workspace, submission, replayed, replayed.case_runs(), provided)
@@ -106,9 +106,9 @@ def conclude(assignment: Subject, submission: Submission, request: Request, repl
 
 
 def _bounded(
-    assignment: Subject, submission: Submission, request: Request, judge: Callable[[Opened], Result]
+    assignment: Subject, submission: Submission, request: Request, judge: Callable[[OpenGold], Result]
 ) -> Result | Verdict:
-    opened = request.opened or Opened.of(assignment, submission, request)
+    opened = request.opened or OpenGold.of(assignment, submission, request)
     gold = sum(file.stat().st_size for file in opened.gold.folder.iterdir() if file.is_file())
     try:
         with bounded_by(Work(seconds=JUDGING_TIMEOUT_S + JUDGING_TIMEOUT_S_PER_MIB * gold / 2**20)):
@@ -140,7 +140,7 @@ def _workspace(
     assignment: Subject,
     submission: Submission,
     request: Request,
-    opened: Opened,
+    opened: OpenGold,
     used: tuple[float, float] = (0.0, 0.0),
 ) -> Iterator[tuple[CheckContext, ReplayWorkspace]]:
     """Open a workspace with the submission in it. Its runs have `used` some of their time already."""
@@ -203,7 +203,7 @@ def _attribute(
     started = time.monotonic()
     assignment, opened, request = context.assignment, context.opened, context.request
     gold, layouts = opened.gold, replayed.layouts
-    shown = Shown.of({name: case.entry for name, case in opened.golds.items()}, gold.folder)
+    shown = PartCoverage.of({name: case.entry for name, case in opened.golds.items()}, gold.folder)
     with private_folder() as folder:
         verdicts = attribute(workspace, gold.folder, replayed.verdicts, runs, layouts, request.evidence)
         solution = SolutionParts.of(assignment, gold.manifest.provenance.written)
@@ -256,7 +256,7 @@ def _attribute(
     )
 
 
-def first_case(found: Sequence[CaseVerdict], shown: Shown) -> CaseVerdict | None:
+def first_case(found: Sequence[CaseVerdict], shown: PartCoverage) -> CaseVerdict | None:
     """Choose the case that shows best what is wrong: the one that runs the fewest functions. Of several that run as few
     and blame the same part, take the first whose error is clear: an eps in the wrong place is far off where numbers are
     small, and barely out of tolerance elsewhere."""

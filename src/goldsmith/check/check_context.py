@@ -13,12 +13,12 @@ import msgspec
 from goldsmith.check.judge import Judge
 from goldsmith.check.replay_strategy import ReplayStrategy
 from goldsmith.check.replay_workspace import ReplayWorkspace, recipe_placements
-from goldsmith.check.request import Opened, Request
+from goldsmith.check.request import OpenGold, Request
 from goldsmith.courses.layout.solutions import Placement
 from goldsmith.courses.notebooks import PACKAGES as NOTEBOOK_PACKAGES
 from goldsmith.gold.load import GoldCase
 from goldsmith.process.clocks import Allowance
-from goldsmith.process.fork_client import ForkServer
+from goldsmith.process.fork_client import ForkClient
 from goldsmith.source_code.compiled_parts import CompiledParts
 from goldsmith.targets.subject import Subject
 from goldsmith.workspace.copies import Workspace, make_workspaces
@@ -29,9 +29,9 @@ class CheckContext:
     """Opens workspaces with submissions to one assignment. `allowance` is the time that all their runs share."""
 
     assignment: Subject
-    opened: Opened
+    opened: OpenGold
     request: Request
-    fork_server: ForkServer
+    fork_server: ForkClient
     allowance: Allowance | None = None
 
     @property

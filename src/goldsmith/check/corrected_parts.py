@@ -27,10 +27,10 @@ import msgspec
 
 from goldsmith.check.check_context import CheckContext
 from goldsmith.check.localisation import sources
+from goldsmith.check.part_coverage import PartCoverage, is_constructor, part_of
 from goldsmith.check.part_verdicts import RIGHT, judge_parts
-from goldsmith.check.provided_restored import Provided
+from goldsmith.check.provided_code import Provided
 from goldsmith.check.replay_workspace import ReplayWorkspace
-from goldsmith.check.shown_parts import Shown, is_constructor, part_of
 from goldsmith.check.submissions import Submission
 from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, CUT_OFF, DIFFERS, CaseVerdict, ModuleVerdict
 from goldsmith.courses.layout.solution_parts import SolutionParts
@@ -170,7 +170,7 @@ class CorrectedParts:
     submission: Submission
     provided: Provided
     folder: Path
-    shown: Shown
+    shown: PartCoverage
     solution: SolutionParts
     _judged: dict[tuple[frozenset[str], str], CaseVerdict] = field(default_factory=dict)
     _before: tuple[str, ...] = ()

@@ -12,7 +12,7 @@ import msgspec
 from goldsmith.check.call_limits import measured_noise
 from goldsmith.check.case_verdict import sharper
 from goldsmith.check.criteria import Criteria
-from goldsmith.check.module_traces import Call, by_execution
+from goldsmith.check.module_traces import Call, in_order_of_return
 from goldsmith.check.replay_results import CaseRuns
 from goldsmith.check.trace_pairs import TracePair, is_cut_off
 from goldsmith.check.verdicts import DIFFERS, CaseVerdict
@@ -118,7 +118,7 @@ class Evidence:
         else the pair."""
         noise = measured_noise(pair.gold, entry) if entry else pair.noise
         found = []
-        for call in by_execution(pair.gold):
+        for call in in_order_of_return(pair.gold):
             partner, error = pair.partners.get(call.position), pair.off.get(call.position)
             why = _not_comparable(call, partner, error)
             if (

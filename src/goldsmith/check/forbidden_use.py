@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from goldsmith.check.notebook_places import shown_place
-from goldsmith.check.provided_restored import read_code
+from goldsmith.check.provided_code import read_code
 from goldsmith.check.submissions import Submission
 from goldsmith.check.verdicts import ForbiddenUse
 from goldsmith.courses.layout.layout import Assignment

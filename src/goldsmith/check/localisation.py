@@ -15,14 +15,14 @@ from typing import Any
 
 import msgspec
 
-from goldsmith.check.module_traces import Call, Held, as_numbers, by_execution
+from goldsmith.check.module_traces import Call, ValueIndex, as_numbers, in_order_of_return
 from goldsmith.check.replay_workspace import ReplayWorkspace
 from goldsmith.check.trace_pairs import TracePair, arguments, is_cut_off, off_by, plain_apart
 from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, ModuleVerdict, Outcome
 from goldsmith.gold.gradient_projections import projections
 from goldsmith.gold.sketches.sketch import Sketch
 from goldsmith.gold.trace_tensors import is_whole
-from goldsmith.process.messages import Failure, Isolated
+from goldsmith.process.messages import Failure, IsolatedCall
 
 MAX_CASES_ALONE = 4
 """Number of cases in which modules are run alone, one of each kind: a kind's code is the same everywhere."""
@@ -37,7 +37,7 @@ NEVER_CALLED = "is never called"
 
 
 @dataclass(frozen=True)
-class Answer:
+class IsolatedResult:
     """What came of one call that was made alone: the call with its own answers, each time that it was made, the
     `classes` of the module that was called, and the gradients that it passed back where those were requested; or why
     there is nothing."""
@@ -55,11 +55,11 @@ class Answer:
 
 
 @dataclass
-class Alone:
+class IsolatedRuns:
     """Calls that were made on gold's own inputs, by case and position, and the cases in which every call was made that
     needed it."""
 
-    runs: dict[tuple[str, int], Answer] = field(default_factory=dict)
+    runs: dict[tuple[str, int], IsolatedResult] = field(default_factory=dict)
     cases: set[str] = field(default_factory=set)
 
 
@@ -69,14 +69,14 @@ def run_alone(
     layouts: Mapping[str, str],
     most: int = MAX_CASES_ALONE,
     cut_off: Collection[str] = (),
-) -> Alone:
+) -> IsolatedRuns:
     """Call alone what gold's record chooses, in at most `most` of the cases in which the replay leaves any of it open.
 
     A submission is given gold's values here, so what it leaves out must not decide which: in such a case it is called
     for everything that was chosen, and what it lacks is made up for by nothing. Only what was open is judged by the
     answers. In a case that was `cut_off`, what is not open may never return, and is not called again.
     """
-    found = Alone()
+    found = IsolatedRuns()
     hung: list[str] = []
     for name, pair in pairs.items():
         chosen, settled = chosen_by_gold(pair.gold), pair.settled
@@ -100,13 +100,13 @@ def chosen_by_gold(calls: Iterable[Call]) -> list[Call]:
     """Choose a call of each function to make alone: its first that tells anything, in the order of calls, because the
     worker must get inputs in that order (see worker/isolated_calls.py)."""
     kinds: dict[str, Call] = {}
-    for call in sorted(by_execution(calls), key=lambda call: not call.tells):
+    for call in sorted(in_order_of_return(calls), key=lambda call: not call.tells):
         if call.can_be_made_alone:
             kinds.setdefault(call.name, call)
     return sorted(kinds.values(), key=lambda call: call.position)
 
 
-def _need_not_exist(workspace: ReplayWorkspace, answer: Answer) -> bool:
+def _need_not_exist(workspace: ReplayWorkspace, answer: IsolatedResult) -> bool:
     """Return whether an implementation lacks a function that only a course could ask it to have."""
     return workspace.workspace.in_place and answer.failure is not None and answer.failure.kind == "import"
 
@@ -115,7 +115,7 @@ def judge_gradients(workspace: ReplayWorkspace, pair: TracePair, layouts: Mappin
     """Find the first call whose gradients differ from gold's, where all outputs are right. Return it together with the
     calls before it that gave no gradients."""
     found = []
-    for call in by_execution(pair.gold):
+    for call in in_order_of_return(pair.gold):
         is_there = call.is_function or call.module in pair.names.get(call.model, {})
         if not call.gradients or not is_there or not call.can_be_repeated:
             continue
@@ -148,10 +148,10 @@ def _gradients_apart(passed: Mapping[str, Any], gold: Mapping[str, Sequence[floa
 
 def _alone(
     workspace: ReplayWorkspace, pair: TracePair, call: Call, layouts: Mapping[str, str], *, gradients: bool = False
-) -> Answer:
+) -> IsolatedResult:
     inputs = {str(index): tensor for index, tensor in enumerate(call.inputs)}
     state = call.state or {}
-    item = Isolated(
+    item = IsolatedCall(
         model=call.model,
         module=pair.names.get(call.model, {}).get(call.module, call.module),
         function=call.function,
@@ -164,20 +164,20 @@ def _alone(
     given = inputs | {f"state.{name}": tensor for name, tensor in state.items()}
     run = workspace.run_module(pair.case, item, given, layouts.get(pair.case, ""))
     if run.first.failure is not None:
-        return Answer(failure=run.first.failure)
+        return IsolatedResult(failure=run.first.failure)
     arrays = {name: as_numbers(value) for name, value in run.arrays.get("plain", {}).items()}
     passed = {name.partition(".")[2]: value for name, value in arrays.items() if name.startswith("gradient.")}
     calls = tuple(_answer(arrays, run.first.plain, number, call) for number in ("0", "2"))
-    return Answer(calls, passed, classes=run.first.modules.get(call.model, ()))
+    return IsolatedResult(calls, passed, classes=run.first.modules.get(call.model, ()))
 
 
 # --- judging --------------------------------------------------------------------------------------------------------
 
 
-def judge_calls(pair: TracePair, alone: Alone) -> list[ModuleVerdict]:
+def judge_calls(pair: TracePair, alone: IsolatedRuns) -> list[ModuleVerdict]:
     """Judge every call of gold's that there is evidence about, in the order in which they ended."""
     judged: dict[int, ModuleVerdict] = {}
-    for call in filter(lambda call: call.own, by_execution(pair.gold)):
+    for call in filter(lambda call: call.own, in_order_of_return(pair.gold)):
         answer = alone.runs.get((pair.case, call.position))
         verdict = _in_place(pair, call) if answer is None else judge_alone(pair, call, answer)
         if verdict is not None:
@@ -203,7 +203,7 @@ def _is_wrong(verdict: ModuleVerdict) -> bool:
 def overwriting(pair: TracePair, outer: Call | None = None) -> ModuleVerdict | None:
     """Find a call, inside `outer` or anywhere, that changes its inputs where gold's does not: whatever uses them next
     goes wrong because of it."""
-    for call in by_execution(pair.gold):
+    for call in in_order_of_return(pair.gold):
         partner = pair.partners.get(call.position)
         overwrites = call.own and partner is not None and partner.overwrote and not call.overwrote
         if overwrites and (outer is None or outer.holds(call)):
@@ -265,7 +265,7 @@ def _hidden_in(pair: TracePair, outer: Call) -> list[str]:
     return list(dict.fromkeys(call.kind for call in inside if call.is_sketched and pair.outcome(call) is None))
 
 
-def judge_alone(pair: TracePair, call: Call, answer: Answer) -> ModuleVerdict:
+def judge_alone(pair: TracePair, call: Call, answer: IsolatedResult) -> ModuleVerdict:
     """Judge what came of a call that was made alone."""
     if answer.failure is not None:
         return _verdict(pair, call, COULD_NOT_RUN, alone=True, said=answer.failure.message)
@@ -321,8 +321,8 @@ def sources(modules: Sequence[ModuleVerdict]) -> Iterator[ModuleVerdict]:
 def first_miss_by_value(calls: Sequence[Call], produced: Sequence[Any]) -> Call | None:
     """Return the first of gold's calls whose output is not among what was produced, and neither is any after it."""
     missed: Call | None = None
-    held = Held(map(as_numbers, produced))
-    for call in by_execution(calls):
+    held = ValueIndex(map(as_numbers, produced))
+    for call in in_order_of_return(calls):
         if not call.outputs or not _has_numbers(call.outputs[0]):
             continue
         if held.holds(call.outputs[0]):

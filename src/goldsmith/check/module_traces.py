@@ -241,7 +241,7 @@ def as_numbers(value: Any) -> Any:
     return as_numpy(value) if isinstance(value, Bfloat16) else value
 
 
-def by_execution(calls: Iterable[Call]) -> Iterator[Call]:
+def in_order_of_return(calls: Iterable[Call]) -> Iterator[Call]:
     """Yield calls in the order in which they ended: what is inside a module comes before it."""
     yield from sorted(calls, key=lambda call: (call.end, -call.position))
 
@@ -317,7 +317,7 @@ def farthest(actual: Sequence[Any], gold: Sequence[Any]) -> float:
     return worst
 
 
-def given_apart(actual: Sequence[Any], gold: Sequence[Any], *, in_order: bool, close: float = CLOSE) -> float:
+def input_error(actual: Sequence[Any], gold: Sequence[Any], *, in_order: bool, close: float = CLOSE) -> float:
     """Return how far a call's inputs are from those of gold's call.
 
     Inputs are compared one by one if the shapes are the same, or if they must be `in_order`. Signatures may differ (cos
@@ -363,7 +363,7 @@ def _same_number(one: float, two: float) -> bool:
         return False
 
 
-class Held:
+class ValueIndex:
     """The numbers of many tensors, found in any order and shape. Norms are compared first, as they depend on neither:
     of thousands of tensors only a few need to be sorted."""
 

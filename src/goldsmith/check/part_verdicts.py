@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from goldsmith.check.localisation import sources
-from goldsmith.check.shown_parts import Shown, is_constructor, part_of
+from goldsmith.check.part_coverage import PartCoverage, is_constructor, part_of
 from goldsmith.check.verdicts import (
     AGREES,
     COULD_NOT_RUN,
@@ -28,7 +28,7 @@ RIGHT = (AGREES, PROVIDED_CHANGED)
 
 
 def judge_parts(
-    cases: Sequence[CaseVerdict], shown: Shown, hollow: Callable[[str], bool] = lambda case: False
+    cases: Sequence[CaseVerdict], shown: PartCoverage, hollow: Callable[[str], bool] = lambda case: False
 ) -> Iterator[PartVerdict]:
     """Yield verdicts on the parts that something is known about, in the order in which gold's cases run them. Values of
     a `hollow` case take no work: it clears nobody of what goes wrong elsewhere."""
@@ -57,7 +57,7 @@ def judge_parts(
 
 
 def _judge(
-    name: str, verdicts: Mapping[str, CaseVerdict], shown: Shown, hollow: Callable[[str], bool]
+    name: str, verdicts: Mapping[str, CaseVerdict], shown: PartCoverage, hollow: Callable[[str], bool]
 ) -> PartVerdict | None:
     """Judge one function or method; return None where nothing is known for or against it."""
     verdicts = {case: verdict.for_part(part_of(name)) for case, verdict in verdicts.items()}
@@ -107,7 +107,7 @@ def _explained(case: CaseVerdict) -> bool:
     return any(True for _ in sources(case.modules))
 
 
-def _gravest(found: Sequence[ModuleVerdict], shown: Shown) -> ModuleVerdict | None:
+def _gravest(found: Sequence[ModuleVerdict], shown: PartCoverage) -> ModuleVerdict | None:
     """Choose a wrong answer before a missing one, what was seen before what was inferred, then the narrowest case."""
     return min(found, key=lambda it: (it.outcome != DIFFERS, it.inferred, shown.width(it.case)), default=None)
 

@@ -67,7 +67,7 @@ class CaseRuns:
 
 
 @dataclass
-class Taken:
+class ReadBudget:
     """Bytes read from all runs of one submission: JSON, arrays in memory, and arrays on disk, of which there may be
     `most`."""
 
@@ -85,7 +85,7 @@ class ResultReader:
     left: UntrustedFolder
     name: str
     workspace: Workspace
-    taken: Taken = field(default_factory=Taken)
+    taken: ReadBudget = field(default_factory=ReadBudget)
     _read: int = 0
     _found: dict[tuple[str, str], list[memoryview]] = field(default_factory=dict)
     _damage: str = ""

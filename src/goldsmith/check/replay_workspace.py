@@ -18,7 +18,7 @@ from typing import Any
 
 import msgspec
 
-from goldsmith.check.replay_results import CaseRuns, ResultReader, Taken, as_told
+from goldsmith.check.replay_results import CaseRuns, ReadBudget, ResultReader, as_told
 from goldsmith.check.shortages import is_shortage
 from goldsmith.courses.layout.solutions import Placement
 from goldsmith.errors.gold import CannotWrite
@@ -31,9 +31,9 @@ from goldsmith.gold.files import write_payload
 from goldsmith.gold.load import GoldCase
 from goldsmith.gold.payload import to_file
 from goldsmith.process.clocks import Allowance
-from goldsmith.process.fork_client import ForkServer
+from goldsmith.process.fork_client import ForkClient
 from goldsmith.process.launcher import Watcher
-from goldsmith.process.messages import NOT_CONFINED, Event, Failure, Isolated, Job, KeptCase, RunName, RunRequest
+from goldsmith.process.messages import NOT_CONFINED, Event, Failure, IsolatedCall, Job, KeptCase, RunName, RunRequest
 from goldsmith.process.process_exit import ProcessExit
 from goldsmith.process.worker_channel import WorkerChannel
 from goldsmith.sandbox.capabilities import Level
@@ -81,7 +81,7 @@ class ReplayWorkspace:
     adapter: Path | None
     case_timeout: float
     watcher: Watcher
-    fork_server: ForkServer
+    fork_server: ForkClient
     limits: Limits = field(default_factory=Limits)
     confined: SandboxPolicy | None = None
     stand_ins: tuple[str, ...] = ()
@@ -90,7 +90,7 @@ class ReplayWorkspace:
     sightings: dict[tuple[str, str], None] = field(default_factory=dict)
     given: Path | None = None
     allowance: Allowance | None = None
-    taken: Taken = field(default_factory=Taken)
+    taken: ReadBudget = field(default_factory=ReadBudget)
     peak: int = 0
     packages: set[str] = field(default_factory=set)
     corrections: tuple[CompiledParts, ...] = ()
@@ -159,7 +159,7 @@ class ReplayWorkspace:
         self._look_for_shortage(collector.runs.values())
         return collector.runs
 
-    def run_module(self, case: str, module: Isolated, inputs: Mapping[str, Any], layout: str) -> CaseRuns:
+    def run_module(self, case: str, module: IsolatedCall, inputs: Mapping[str, Any], layout: str) -> CaseRuns:
         """Call a module of a case alone, on `inputs`. The worker can read those from now on, and not before."""
         from safetensors.numpy import save_file
 

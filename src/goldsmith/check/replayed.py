@@ -11,8 +11,8 @@ from collections.abc import Mapping
 
 import msgspec
 
+from goldsmith.check.part_coverage import PartCoverage
 from goldsmith.check.replay_results import CaseRuns
-from goldsmith.check.shown_parts import Shown
 from goldsmith.check.verdicts import AGREES, CaseVerdict
 from goldsmith.foundation.struct_types import prepare_types
 from goldsmith.gold.load import Gold
@@ -86,7 +86,7 @@ def may_be_given_more(verdicts: Mapping[str, CaseVerdict], gold: Gold) -> bool:
     if any(verdict.outcome != AGREES for verdict in verdicts.values()):
         return True
     entries = {entry.name: entry for entry in gold.manifest.cases if not entry.variant}
-    return gold.manifest.is_of_a_course and bool(Shown.of(entries, gold.folder).inner_parts)
+    return gold.manifest.is_of_a_course and bool(PartCoverage.of(entries, gold.folder).inner_parts)
 
 
 prepare_types(Replayed)

@@ -15,7 +15,7 @@ from goldsmith.generate.freshness import stale_reasons
 from goldsmith.generate.options import Options
 from goldsmith.gold.load import Gold, GoldCase, load_gold
 from goldsmith.gold.manifest import MANIFEST
-from goldsmith.process.fork_client import ForkServer
+from goldsmith.process.fork_client import ForkClient
 from goldsmith.process.launcher import Watcher
 from goldsmith.targets.subject import Subject
 from goldsmith.weights.rules import Adapter, read_adapter
@@ -35,9 +35,9 @@ class Request:
     adapter: Path | None = None
     allow_stale: bool = False
     watcher: Watcher = field(default_factory=Watcher)
-    fork_server: ForkServer | None = None
+    fork_server: ForkClient | None = None
     confined: SandboxPolicy | None = None
-    opened: Opened | None = None
+    opened: OpenGold | None = None
     temporary_folder: Path | None = None
     hidden_files: Sequence[Path] = ()
     evidence: Evidence | None = None
@@ -45,7 +45,7 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Opened:
+class OpenGold:
     """Gold and adapter, read once for many checks. `given` is the folder with gold's inputs and weights, once
     written."""
 
@@ -56,7 +56,7 @@ class Opened:
     given: Path | None = None
 
     @classmethod
-    def of(cls, assignment: Subject, submission: Submission, request: Request) -> Opened:
+    def of(cls, assignment: Subject, submission: Submission, request: Request) -> OpenGold:
         gold = open_gold(assignment, submission, allow_stale=request.allow_stale)
         golds = {name: gold[name] for name in _select_cases(gold, request.cases)}
         return cls(gold, golds, *open_adapter(assignment, request.adapter))

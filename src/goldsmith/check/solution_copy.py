@@ -14,7 +14,7 @@ import msgspec
 from goldsmith.check.check import check
 from goldsmith.check.grading_sandbox import GradingSandbox, require_private_network
 from goldsmith.check.replay_workspace import SandboxPolicy
-from goldsmith.check.request import Opened, Request, open_adapter
+from goldsmith.check.request import OpenGold, Request, open_adapter
 from goldsmith.check.submissions import Submission, open_submission
 from goldsmith.check.verdicts import AGREES, Verdict
 from goldsmith.courses.layout.layout import Assignment
@@ -24,7 +24,7 @@ from goldsmith.errors.sandbox import NoPrivateNetwork
 from goldsmith.generate.options import Options
 from goldsmith.generate.state import COPY_NAMES
 from goldsmith.gold.load import load_gold
-from goldsmith.process.fork_client import ForkServer
+from goldsmith.process.fork_client import ForkClient
 from goldsmith.process.launcher import Watcher
 from goldsmith.process.messages import Failure
 from goldsmith.sandbox.capabilities import probe
@@ -51,7 +51,7 @@ def check_copy(
     folder: Path,
     placed: Sequence[Placement],
     *,
-    fork_server: ForkServer | None,
+    fork_server: ForkClient | None,
     watcher: Watcher,
 ) -> CopyCheck | None:
     """Check the solution's files `placed` against the gold in `folder`, which may not be published yet: in the sandbox,
@@ -66,7 +66,7 @@ def check_copy(
     with submitted_copy(assignment, placed) as submission:
 
         def checked(cases: Sequence[str], confined: SandboxPolicy | None) -> Verdict:
-            opened = Opened(gold, {name: gold[name] for name in cases}, *open_adapter(assignment))
+            opened = OpenGold(gold, {name: gold[name] for name in cases}, *open_adapter(assignment))
             request = Request(
                 options=options,
                 case_timeout=assignment.project.config.case_timeout,

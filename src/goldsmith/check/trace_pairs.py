@@ -23,7 +23,7 @@ from goldsmith.check.bounds import (
 )
 from goldsmith.check.call_limits import noise_limits
 from goldsmith.check.module_names import module_names
-from goldsmith.check.module_traces import CLOSE, INDEX, Call, calls_in, distance, farthest, given_apart, same_plain
+from goldsmith.check.module_traces import CLOSE, INDEX, Call, calls_in, distance, farthest, input_error, same_plain
 from goldsmith.check.replay_results import CaseRuns
 from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, ModuleVerdict, Outcome
 from goldsmith.foundation.nested import leaves_in
@@ -203,7 +203,7 @@ def _given(theirs: Call, gold: Call, close: float) -> float:
         return float("inf")
     state = float("inf") if theirs.state is None or gold.state is None else _apart(theirs.state, gold.state)
     given_by_the_assignment = bool(gold.function) or not gold.module
-    return max(state, given_apart(theirs.inputs, gold.inputs, in_order=given_by_the_assignment, close=close))
+    return max(state, input_error(theirs.inputs, gold.inputs, in_order=given_by_the_assignment, close=close))
 
 
 def off_by(theirs: Call, gold: Call) -> float:

@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 import msgspec
 
 from goldsmith.check.localisation import sources
-from goldsmith.check.shown_parts import Shown, part_of
+from goldsmith.check.part_coverage import PartCoverage, part_of
 from goldsmith.check.verdicts import COULD_NOT_RUN, DIFFERS, CaseVerdict, ModuleVerdict
 from goldsmith.process.messages import Failure, FailureKind
 
@@ -21,7 +21,7 @@ _BY_CODE = ("values", "none", "raised", "call", "weights", STUB)
 
 
 def name_unwritten(
-    verdicts: dict[str, CaseVerdict], shown: Shown, unwritten: Collection[str]
+    verdicts: dict[str, CaseVerdict], shown: PartCoverage, unwritten: Collection[str]
 ) -> dict[str, CaseVerdict]:
     """Return the verdicts, with those `unwritten` functions named that keep cases from being right."""
     if not unwritten:
@@ -29,7 +29,7 @@ def name_unwritten(
     return {name: _named(case, shown, unwritten) for name, case in verdicts.items()}
 
 
-def _named(case: CaseVerdict, shown: Shown, unwritten: Collection[str]) -> CaseVerdict:
+def _named(case: CaseVerdict, shown: PartCoverage, unwritten: Collection[str]) -> CaseVerdict:
     runs = [name for name in shown.runs.get(case.name, ()) if name in unwritten]
     if case.outcome not in (DIFFERS, COULD_NOT_RUN) or case.kind not in _BY_CODE or not runs:
         return case

@@ -11,7 +11,7 @@ import msgspec
 
 from goldsmith.check.causes import Cause, alike, telling_case
 from goldsmith.check.leaf_words import how_far, leaf_name, size_words
-from goldsmith.check.shown_parts import part_of
+from goldsmith.check.part_coverage import part_of
 from goldsmith.check.verdicts import (
     AGREES,
     COULD_NOT_RUN,

@@ -93,7 +93,7 @@ def check_gold(
     made with, unless others are `given`."""
     import msgspec
 
-    from goldsmith.generate.nine_steps import dry_run
+    from goldsmith.generate.pipeline import dry_run
     from goldsmith.generate.verify import as_recorded, dry_run_as_recorded
     from goldsmith.workspace.temporary import private_folder
 
@@ -122,8 +122,8 @@ def make_gold(
     wait: bool,
 ) -> None:
     """Run the steps for each subject, by name, with its options; `outcomes` grows as they finish."""
-    from goldsmith.generate.nine_steps import generate as run_steps
-    from goldsmith.render.refuse_disagreeing import refuse_disagreeing
+    from goldsmith.generate.pipeline import generate as run_steps
+    from goldsmith.render.self_check import refuse_disagreeing
     from goldsmith.workspace.lock import project_lock
 
     progress = make_progress(show.no_color, verbose=show.verbose)

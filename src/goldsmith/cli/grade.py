@@ -162,7 +162,7 @@ def grade(
         from goldsmith.generate.options import options_from
         from goldsmith.render import grades as render
         from goldsmith.render.console import open_console
-        from goldsmith.render.refuse_disagreeing import refuse_disagreeing
+        from goldsmith.render.self_check import refuse_disagreeing
         from goldsmith.sandbox.capabilities import probe
         from goldsmith.sandbox.packages import places_of
 

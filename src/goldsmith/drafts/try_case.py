@@ -18,11 +18,11 @@ from goldsmith.drafts.other_solutions import OtherSolutions
 from goldsmith.drafts.random_draws import watch_draws
 from goldsmith.drafts.recipe_text import Block, DraftCase
 from goldsmith.errors.recipe import RecipeMisuse
+from goldsmith.gold.advice import advise
 from goldsmith.gold.arrays import is_array, judged_leaves, leaf_facts, numbers_of
 from goldsmith.gold.checks import Evidence, verify
 from goldsmith.gold.facts import CaseFacts, LeafFacts
 from goldsmith.gold.files import read_payload
-from goldsmith.gold.hints import advise
 from goldsmith.gold.manifest import FileEntry
 from goldsmith.instruments.own_calls import OwnCode
 from goldsmith.instruments.rounding_noise import rounding_noise

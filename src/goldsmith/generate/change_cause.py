@@ -20,9 +20,9 @@ from goldsmith.generate.options import Options
 from goldsmith.generate.replay_once import replay, replay_in_float64
 from goldsmith.gold.arrays import judged_leaves, leaf_facts, numbers_of
 from goldsmith.gold.diff import change_sizes
+from goldsmith.gold.drift import Movement, judge_float64
 from goldsmith.gold.load import Gold
 from goldsmith.gold.manifest import TensorEntry
-from goldsmith.gold.movement import Movement, judge_float64
 from goldsmith.process.launcher import Watcher
 from goldsmith.process.messages import KeptCase
 from goldsmith.targets.subject import Subject

@@ -13,9 +13,9 @@ from goldsmith.generate.options import Options
 from goldsmith.generate.previous_gold import PreviousGold
 from goldsmith.generate.recording import Recording
 from goldsmith.generate.sources import Sources
+from goldsmith.gold.drift import Movement
 from goldsmith.gold.facts import CaseFacts, Environment, same_environment
 from goldsmith.gold.manifest import Calibration, CaseEntry, case_entry, with_metadata
-from goldsmith.gold.movement import Movement
 from goldsmith.gold.trace_tensors import keeps_sketches
 from goldsmith.process.messages import Result
 from goldsmith.source_code.case_code import CaseCode

@@ -12,7 +12,7 @@ from pathlib import Path
 from goldsmith.courses.notebooks import PACKAGES as NOTEBOOK_PACKAGES
 from goldsmith.foundation.syntax import syntax_tree
 from goldsmith.generate.options import Options
-from goldsmith.process.fork_client import ForkServer, fork_server
+from goldsmith.process.fork_client import ForkClient, fork_server
 from goldsmith.process.messages import Job
 from goldsmith.targets.subject import Subject
 from goldsmith.workspace.copies import Workspace
@@ -45,7 +45,7 @@ def make_job(
 
 
 @contextlib.contextmanager
-def torch_fork_server(assignment: Subject, options: Options) -> Iterator[ForkServer | None]:
+def torch_fork_server(assignment: Subject, options: Options) -> Iterator[ForkClient | None]:
     """Start a process that has imported torch, to fork jobs from: importing it would take each of them two seconds or
     more.
 

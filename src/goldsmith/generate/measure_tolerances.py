@@ -16,6 +16,7 @@ from goldsmith.generate.error_mapping import error_of, gravity
 from goldsmith.generate.jobs import make_job
 from goldsmith.generate.options import Options
 from goldsmith.generate.recording import Recording
+from goldsmith.gold.advice import Advice
 from goldsmith.gold.calibration import (
     ALLOWED_NOISE,
     CONTROLS,
@@ -30,10 +31,9 @@ from goldsmith.gold.calibration import (
 )
 from goldsmith.gold.facts import CaseFacts
 from goldsmith.gold.files import REFERENCE_SUFFIX, read_arrays, write_arrays
-from goldsmith.gold.hints import Advice
 from goldsmith.gold.manifest import Calibration
 from goldsmith.gold.tolerances import BLIND, Tolerance, first_jump
-from goldsmith.process.fork_client import ForkServer
+from goldsmith.process.fork_client import ForkClient
 from goldsmith.process.launcher import Watcher, run_parallel
 from goldsmith.process.messages import CALL_NOISE, GOLD, NOTHING, Job, KeptCase, Trial, TrialFailure
 from goldsmith.process.process_exit import ProcessExit
@@ -74,7 +74,7 @@ def measure(
     written: tuple[str, ...],
     recording_s: float,
     watcher: Watcher,
-    fork_server: ForkServer | None = None,
+    fork_server: ForkClient | None = None,
 ) -> Measured:
     """Measure the tolerances of every recording, by trials on the implementation that made it, and the noise of the
     functions and methods that are `written` by students."""
@@ -138,7 +138,7 @@ def _run_trials(
     written: tuple[str, ...],
     recording_s: float,
     watcher: Watcher,
-    fork_server: ForkServer | None,
+    fork_server: ForkClient | None,
 ) -> _Outcomes:
     """Run the trials in two processes at once, one of them with the plainest instructions that the libraries have."""
     plans = list(_plans(options, with_torch=any(case.file.name.endswith(".pt") for case in recording.cases)))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import msgspec
 
 from goldsmith.generate.previous_gold import MachineNoise
+from goldsmith.gold.advice import Advice
 from goldsmith.gold.checks import Check
 from goldsmith.gold.diff import TensorChange
-from goldsmith.gold.hints import Advice
 from goldsmith.targets.subject import Kind
 
 PUBLISHED, UNCHANGED, REFUSED, FAILED = "published", "unchanged", "refused", "failed"

@@ -18,9 +18,9 @@ from goldsmith.generate.options import Options
 from goldsmith.generate.recording import Recording
 from goldsmith.generate.sources import Sources
 from goldsmith.gold.calibration import pins_stand
+from goldsmith.gold.drift import Movement, find_movement
 from goldsmith.gold.facts import CaseFacts, Environment, environment_differences
 from goldsmith.gold.manifest import CaseEntry, FileEntry, Manifest, read_manifest
-from goldsmith.gold.movement import Movement, find_movement
 from goldsmith.process.messages import Draws, KeptCase
 from goldsmith.source_code.case_code import CaseCode
 from goldsmith.targets.subject import Subject

@@ -17,11 +17,11 @@ from goldsmith.generate.outcome import PUBLISHED, MadeFile, Outcome, Trouble
 from goldsmith.generate.previous_gold import MachineNoise, PreviousGold
 from goldsmith.generate.refusals import is_refused
 from goldsmith.generate.sources import UnchangedProof
+from goldsmith.gold.advice import Advice
 from goldsmith.gold.checks import Check
 from goldsmith.gold.diff import TensorChange
-from goldsmith.gold.hints import Advice
 from goldsmith.gold.manifest import README, FileEntry
-from goldsmith.process.fork_client import ForkServer
+from goldsmith.process.fork_client import ForkClient
 from goldsmith.process.launcher import Watcher
 from goldsmith.process.messages import Implementation
 from goldsmith.source_code.case_code import CaseCode
@@ -45,7 +45,7 @@ class CheckSolution(Protocol):
         folder: Path,
         placed: Sequence[Placement],
         *,
-        fork_server: ForkServer | None,
+        fork_server: ForkClient | None,
         watcher: Watcher,
     ) -> str: ...
 
@@ -75,7 +75,7 @@ class GenerationState:
     """Cases whose tolerances a dry run does not measure."""
     log: str = ""
     seconds: float = 0.0
-    fork_server: ForkServer | None = None
+    fork_server: ForkClient | None = None
     implementations: list[Implementation] = field(default_factory=list)
     """What the two runs ran on, where they ran in place."""
     check_solution: CheckSolution | None = None

@@ -11,18 +11,18 @@ from goldsmith.errors.base import AGAINST, COULD_NOT_RUN, GoldsmithError
 from goldsmith.errors.gold import GoldUnreadable, NewerGold
 from goldsmith.generate.change_cause import Attribution, attribute
 from goldsmith.generate.freshness import changed_sources
-from goldsmith.generate.nine_steps import dry_run
 from goldsmith.generate.options import Options, options_from
 from goldsmith.generate.outcome import REFUSED, UNCHANGED, Outcome, Trouble
+from goldsmith.generate.pipeline import dry_run
 from goldsmith.generate.previous_gold import MachineNoise
 from goldsmith.generate.progress import Progress
+from goldsmith.gold.advice import Advice
 from goldsmith.gold.checks import Check
 from goldsmith.gold.diff import TensorChange
 from goldsmith.gold.files import SUFFIXES
-from goldsmith.gold.hints import Advice
+from goldsmith.gold.inspect_gold import inspect_gold
 from goldsmith.gold.load import Gold, load_gold
 from goldsmith.gold.manifest import MANIFEST, read_manifest
-from goldsmith.gold.reread import inspect_gold
 from goldsmith.targets.subject import Subject
 from goldsmith.workspace.temporary import private_folder
 

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from goldsmith.gold.advice import Advice
 from goldsmith.gold.arrays import difference_of
 from goldsmith.gold.facts import CaseFacts, LeafFacts
 from goldsmith.gold.files import NOISY_PREFIX
-from goldsmith.gold.hints import Advice
 from goldsmith.gold.precision import computed_dtype, is_exact
 from goldsmith.gold.sizes import root_mean_square
 from goldsmith.gold.tolerances import (

@@ -14,8 +14,8 @@ from typing import Any
 import msgspec
 
 from goldsmith.errors.gold import GoldUnreadable, NewerGold
+from goldsmith.gold.advice import Advice
 from goldsmith.gold.facts import JUDGED_SECTIONS, CaseFacts, Environment, LeafFacts, WeightFacts
-from goldsmith.gold.hints import Advice
 from goldsmith.gold.payload import PayloadNames
 from goldsmith.gold.tolerances import Tolerance, unmeasured
 from goldsmith.targets.subject import Replacements

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from goldsmith.check.localisation import NEVER_CALLED, sources
-from goldsmith.check.module_traces import Call, by_execution, distance
+from goldsmith.check.module_traces import Call, distance, in_order_of_return
 from goldsmith.check.trace_pairs import TracePair
 from goldsmith.check.verdicts import AGREES, DIFFERS, ModuleVerdict
 from goldsmith.model_parity.aligned_calls import as_shaped, correspond
@@ -57,7 +57,7 @@ def begin_inside(
         listed = ", ".join(unknown[:_LISTED]) + (f" and {len(unknown) - _LISTED} more" if unknown[_LISTED:] else "")
         why = "the difference begins inside it" + (f", where {listed} could not be judged" if listed else "")
         found[place.module] = _source(source, pair, place, kinds, why)
-    order = {call.module: number for number, call in enumerate(by_execution(pair.gold))}
+    order = {call.module: number for number, call in enumerate(in_order_of_return(pair.gold))}
     return sorted(found.values(), key=lambda item: order.get(item.name, len(order))), inside
 
 
@@ -133,7 +133,7 @@ def _not_judged(
 def _first_place(pair: TracePair, outer: Call, judged: Mapping[str, ModuleVerdict]) -> Call | None:
     """Return the module in which the first wrong tensor inside a call is made: the one that returned it, given the
     right inputs, else the innermost one around it that was."""
-    for call in by_execution(pair.gold):
+    for call in in_order_of_return(pair.gold):
         off = pair.off.get(call.position)
         if not outer.holds(call) or off is None or off <= pair.limit(call):
             continue

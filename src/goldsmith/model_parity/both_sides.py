@@ -44,7 +44,7 @@ class ParityAsk(msgspec.Struct, frozen=True, kw_only=True):
     on_command_line: bool = False
 
 
-class CannotSay(Exception):
+class Inconclusive(Exception):
     """Nothing can be said, for the `kind` of reason that the message gives."""
 
     def __init__(self, kind: str, reason: str, failure: Failure | None = None, lines: Sequence[str] = ()) -> None:
@@ -88,7 +88,7 @@ class BothSides:
                 kind, "cannot be run on the inputs"
             )
             step = "; use smaller inputs, or another device" if kind == "memory" else ""
-            raise CannotSay(kind, f"the {name} {words}: {failure.message}{step}", failure)
+            raise Inconclusive(kind, f"the {name} {words}: {failure.message}{step}", failure)
         return ran
 
     def distance(self) -> float:

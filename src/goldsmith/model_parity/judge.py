@@ -19,7 +19,7 @@ from goldsmith.comparison.results import Comparison
 from goldsmith.gold.arrays import numbers_of
 from goldsmith.model_parity.both_sides import (
     BothSides,
-    CannotSay,
+    Inconclusive,
     ParityAsk,
     Runs,
     farthest_output,
@@ -53,7 +53,7 @@ def judge_parity(
     judging = _Judging(BothSides(reference, candidate, ask), on_step, evidence)
     try:
         report = judging.report()
-    except CannotSay as problem:
+    except Inconclusive as problem:
         report = ParityReport(
             name=ask.candidate,
             reference=ask.reference,
@@ -109,10 +109,10 @@ class _Judging:
         try:
             found = carry_weights(self.both, keep=self.both.ask.weights)
         except CannotConvertWeights as problem:
-            raise CannotSay("weights", str(problem)) from None
+            raise Inconclusive("weights", str(problem)) from None
         except CannotCarry as problem:
             self.carried = CarriedWeights(unplaced=problem.loaded.unplaced, free=problem.loaded.free)
-            raise CannotSay("weights", str(problem)) from None
+            raise Inconclusive("weights", str(problem)) from None
         self.loaded, self.lines = found.loaded, found.lines
         if self.loaded.rounded and not self.both.tolerance_given:  # so that nothing but its code is judged
             self.both.reference.round_weights(self.loaded.rounded)
@@ -142,12 +142,12 @@ class _Judging:
         try:
             self.both.pairs = self.both.pair_outputs(mine, theirs)
         except CannotPairOutputs as problem:
-            raise CannotSay("outputs", str(problem)) from None
+            raise Inconclusive("outputs", str(problem)) from None
         self.both.notes += self.both.pairs.notes
         for path in self.both.pairs.paths:
             if is_all_nan(mine.values[path]):
                 name = path.removeprefix("output.") if path != OUTPUT else "its output"
-                raise CannotSay("nan", f"the reference itself returns nothing but NaN in {name}")
+                raise Inconclusive("nan", f"the reference itself returns nothing but NaN in {name}")
 
     # --- one set of inputs ------------------------------------------------------------------------------------------
 
@@ -165,7 +165,7 @@ class _Judging:
         told("measuring the reference's noise")
         measured = self.both.measure(ask, runs, told)
         if measured.unfaithful:
-            raise CannotSay("repeats", "the reference gives another answer when it runs again on the same inputs")
+            raise Inconclusive("repeats", "the reference gives another answer when it runs again on the same inputs")
         cases = self._value_cases(prefix, number, runs, measured, gradients=gradients)
         near = any(map(is_near, cases))
         if near:
@@ -191,7 +191,7 @@ class _Judging:
         in_doubt = bool(mine or theirs) and (bool(mine) or self.both.ask.train)
         if in_doubt and gravest(case.outcome for case in looked) != AGREES:
             side = "reference" if mine else "candidate"
-            raise CannotSay("random", random_words(mine or theirs, side, self.both.ask.train))
+            raise Inconclusive("random", random_words(mine or theirs, side, self.both.ask.train))
         return looked
 
     def _value_cases(
@@ -293,7 +293,9 @@ class _Judging:
 
     def _step_case(self, name: str, base: RunAsk, told: Callable[[str], None]) -> CaseVerdict:
         if not all(item.is_module for item in self.both.described) or self.loaded.unplaced or self.loaded.opaque:
-            raise CannotSay("steps", "optimiser steps need two torch models whose weights correspond; leave steps out")
+            raise Inconclusive(
+                "steps", "optimiser steps need two torch models whose weights correspond; leave steps out"
+            )
         ask = msgspec.structs.replace(base, steps=self.both.ask.steps)
         runs = self.both.both(ask, traced=False)
         for ran, side in ((runs.mine, "reference"), (runs.theirs, "candidate")):
@@ -371,7 +373,7 @@ class _Judging:
         condition, cases = judge_rounding(self.both, self.loaded, cases)
         outcome = gravest(case.outcome for case in cases)
         if outcome == AGREES and self.both.ask.weights and self.carried.unplaced:
-            raise CannotSay("weights", agrees_without(self.carried), lines=self.lines)
+            raise Inconclusive("weights", agrees_without(self.carried), lines=self.lines)
         first = next(iter(judged.sources), None) if outcome != AGREES else None
         worst = next((case for case in cases if case.outcome == outcome), None)
         return ParityReport(

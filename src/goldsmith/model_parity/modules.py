@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
-from goldsmith.check.localisation import Alone, Answer, judge_calls, sources
-from goldsmith.check.module_traces import Call, as_numbers, by_execution, calls_in, distance
+from goldsmith.check.localisation import IsolatedResult, IsolatedRuns, judge_calls, sources
+from goldsmith.check.module_traces import Call, as_numbers, calls_in, distance, in_order_of_return
 from goldsmith.check.trace_pairs import TracePair, off_by
 from goldsmith.check.verdicts import AGREES, DIFFERS, ModuleVerdict
 from goldsmith.model_parity.aligned_calls import align_calls, align_outputs, share_outputs, without_strangers
@@ -50,7 +50,7 @@ class ModuleJudge:
     as_called: dict[int, Call] = field(default_factory=dict)
     """The reference's and the candidate's calls by position, before they were aligned."""
     orders: RowOrders = field(default_factory=RowOrders)
-    alone: Alone = field(default_factory=Alone)
+    alone: IsolatedRuns = field(default_factory=IsolatedRuns)
     given_own: dict[int, list[Any]] = field(default_factory=dict)
     """By position of the reference's calls that were made alone, the candidate's own tensors that they were given."""
     takes_others: bool = False
@@ -113,7 +113,7 @@ class ModuleJudge:
 
     def judge(self, pair: TracePair) -> JudgedModules:
         """Judge every call in place or, where its inputs were wrong already, alone."""
-        self.alone = Alone(self._run_alone(pair))
+        self.alone = IsolatedRuns(self._run_alone(pair))
         verdicts, inside = begin_inside(pair, judge_calls(pair, self.alone), self.incomparable, self.described[1])
         found = self._result(pair, self._inferred(pair, verdicts), self.alone)
         found.inside = inside
@@ -146,7 +146,7 @@ class ModuleJudge:
         """Find the first module that passes back other gradients, where all outputs are right."""
         calls = [
             call
-            for call in by_execution(pair.gold)
+            for call in in_order_of_return(pair.gold)
             if call.form is not None
             and call.position in pair.partners
             and call.module not in self.orders.outputs
@@ -154,7 +154,7 @@ class ModuleJudge:
         ]
         mine = self._gradients(self.reference, self.ask, [(call, call) for call in calls])
         theirs = self._gradients(self.candidate, self.their_ask, [(call, self._partner(pair, call)) for call in calls])
-        verdicts = judge_calls(pair, Alone())
+        verdicts = judge_calls(pair, IsolatedRuns())
         known = comparable_weights(self.loaded)
         for call in calls:
             one, two = mine.get(call.position, {}), theirs.get(call.position)
@@ -181,13 +181,13 @@ class ModuleJudge:
                     why="what it passes back is wrong, and its output is right",
                 )
                 others = [item for item in verdicts if item.name != call.module]
-                return self._result(pair, [source, *others], Alone())
-        return self._result(pair, verdicts, Alone())
+                return self._result(pair, [source, *others], IsolatedRuns())
+        return self._result(pair, verdicts, IsolatedRuns())
 
     def blame_chance(self, pair: TracePair, found: JudgedModules) -> JudgedModules:
         """Blame the first of the candidate's modules that draws random numbers; those that hold it, or draw later, are
         not to blame for what they return then."""
-        drew = {call.module: call for call in by_execution(list(self.as_called.values())) if call.drew}
+        drew = {call.module: call for call in in_order_of_return(list(self.as_called.values())) if call.drew}
         first = next(iter(drew.values()), None)
         if first is None:
             return found
@@ -211,14 +211,16 @@ class ModuleJudge:
             for item in found.verdicts
             if item.name != source.name
         ]
-        order = [call.module for call in by_execution(pair.gold)]
+        order = [call.module for call in in_order_of_return(pair.gold)]
         verdicts = sorted([*others, source], key=lambda item: order.index(item.name))
         return self._result(pair, verdicts, self.alone)
 
     # --- calls made alone -------------------------------------------------------------------------------------------
 
-    def _run_alone(self, pair: TracePair) -> dict[tuple[str, int], Answer]:
-        needed = [call for call in by_execution(pair.gold) if pair.needs_alone(call) and call.position in pair.partners]
+    def _run_alone(self, pair: TracePair) -> dict[tuple[str, int], IsolatedResult]:
+        needed = [
+            call for call in in_order_of_return(pair.gold) if pair.needs_alone(call) and call.position in pair.partners
+        ]
         calls = {call.position: call for call in needed[:MOST_ALONE]}
         asks: list[AloneAsk] = []
         tensors: dict[str, Any] = {}
@@ -263,7 +265,7 @@ class ModuleJudge:
 
     # --- the result -------------------------------------------------------------------------------------------------
 
-    def _result(self, pair: TracePair, verdicts: list[ModuleVerdict], alone: Alone) -> JudgedModules:
+    def _result(self, pair: TracePair, verdicts: list[ModuleVerdict], alone: IsolatedRuns) -> JudgedModules:
         blamed = {item.name for item in sources(verdicts)}
         last = {call.module: call for call in pair.gold}
         holders = {call.module for call in pair.gold for name in blamed if name in last and call.holds(last[name])}
@@ -271,7 +273,7 @@ class ModuleJudge:
         names = pair.names[MODEL]
         merged = {name: other for name, other in merged_modules(self.loaded.placed).items() if name not in names}
         rows = {}
-        for call in by_execution(pair.gold):
+        for call in in_order_of_return(pair.gold):
             verdict = judged.get(call.module)
             answer = alone.runs.get(("", call.position))
             partner = pair.partners.get(call.position)
@@ -331,12 +333,12 @@ def _role(call: Call, verdict: ModuleVerdict | None, blamed: set[str], holders: 
     return HOLDS
 
 
-def _answer(item: Any, call: Call, arrays: Mapping[str, Any], orders: RowOrders) -> Answer:
+def _answer(item: Any, call: Call, arrays: Mapping[str, Any], orders: RowOrders) -> IsolatedResult:
     if item.failure is not None:
-        return Answer(failure=item.failure)
+        return IsolatedResult(failure=item.failure)
     outputs = tuple(_numbers(arrays[f"{item.number}.{index}"]) for index in range(item.outputs))
     outputs = align_outputs(orders.outputs_to_reference(call.module, outputs), call.outputs)
-    return Answer((dataclasses.replace(call, outputs=outputs, after=call.after, returned=None),))
+    return IsolatedResult((dataclasses.replace(call, outputs=outputs, after=call.after, returned=None),))
 
 
 def _numbers(value: Any) -> Any:

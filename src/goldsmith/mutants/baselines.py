@@ -28,7 +28,7 @@ from goldsmith.generate.jobs import make_job
 from goldsmith.generate.options import Options
 from goldsmith.gold.arrays import judged_part
 from goldsmith.gold.load import GoldCase
-from goldsmith.process.fork_client import ForkServer
+from goldsmith.process.fork_client import ForkClient
 from goldsmith.process.launcher import Watcher, run_parallel
 from goldsmith.process.untrusted_files import UntrustedFolder
 from goldsmith.sandbox.limits import Limits
@@ -65,7 +65,7 @@ class InternalTests:
     placed: Sequence[Placement]
     options: Options
     chosen: Chosen
-    fork_server: ForkServer
+    fork_server: ForkClient
 
     def pass_on_the_solution(self) -> bool:
         report = self._run(self.placed, Watcher(), Limits())
@@ -88,7 +88,7 @@ class InternalTests:
 
 
 def internal_tests(
-    assignment: Assignment, placed: Sequence[Placement], options: Options, fork_server: ForkServer
+    assignment: Assignment, placed: Sequence[Placement], options: Options, fork_server: ForkClient
 ) -> InternalTests | None:
     """Return the assignment's internal tests; None where there are none or the solution does not pass them."""
     with contextlib.suppress(NoInternalTests):

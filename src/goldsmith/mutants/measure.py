@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from goldsmith.check.check_context import CheckContext
-from goldsmith.check.request import Opened, Request, open_adapter, open_gold
+from goldsmith.check.request import OpenGold, Request, open_adapter, open_gold
 from goldsmith.check.submissions import Submission
 from goldsmith.courses.injection.journal import read_journal
 from goldsmith.courses.layout.layout import Assignment
@@ -179,7 +179,7 @@ def _try_all(
         request = Request(
             options=wanted.options, case_timeout=wanted.case_timeout, watcher=wanted.watcher, fork_server=server
         )
-        opened = Opened(gold, {name: gold[name] for name in gold}, adapter, file)
+        opened = OpenGold(gold, {name: gold[name] for name in gold}, adapter, file)
         checking = CheckContext(assignment, opened, request, server)
         with run_baseline(checking, placed) as baseline:
             if wanted.baselines:

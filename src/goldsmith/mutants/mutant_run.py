@@ -14,7 +14,7 @@ import msgspec
 
 from goldsmith.check.case_verdict import is_settled, shown_path
 from goldsmith.check.check_context import CheckContext
-from goldsmith.check.coarser_dtypes import is_excused
+from goldsmith.check.reduced_precision import is_excused
 from goldsmith.check.replay_results import CaseRuns
 from goldsmith.check.replay_workspace import ReplayWorkspace
 from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, CUT_OFF, ERROR, CaseVerdict

@@ -33,7 +33,7 @@ _KILLED = -9
 """The return code of a child whose server has ended, which ends all that it forked."""
 
 
-class ForkServer:
+class ForkClient:
     """A connection to a fork server, which is started when it is first needed and again if it dies. Close it at the
     end; several threads may share it.
 
@@ -189,9 +189,9 @@ class ForkServer:
 
 
 @contextlib.contextmanager
-def fork_server(*, torch: bool, environment: dict[str, str] | None = None) -> Iterator[ForkServer]:
+def fork_server(*, torch: bool, environment: dict[str, str] | None = None) -> Iterator[ForkClient]:
     """Open a fork server, and close it at the end."""
-    server = ForkServer(torch=torch, environment=environment)
+    server = ForkClient(torch=torch, environment=environment)
     try:
         yield server
     finally:

@@ -20,7 +20,7 @@ from goldsmith.errors.gold import CannotWrite
 from goldsmith.foundation.signals import pause, uninterrupted
 from goldsmith.process.clocks import Allowance, Clock
 from goldsmith.process.descendants import MAX_TASKS
-from goldsmith.process.fork_client import ForkServer
+from goldsmith.process.fork_client import ForkClient
 from goldsmith.process.messages import EVENTS, JOB, LOG, RESULT, Event, Job, Result
 from goldsmith.process.process_exit import ProcessExit
 from goldsmith.process.process_groups import Leader, Process, end_group
@@ -59,7 +59,7 @@ def run_parallel(
     watcher: Watcher,
     best_effort: Sequence[Job] = (),
     case_timeout: float = math.inf,
-    fork_server: ForkServer | None = None,
+    fork_server: ForkClient | None = None,
     fresh: Sequence[Job] = (),
 ) -> list[ProcessExit]:
     """Run all jobs at once, each in a process of its own. The first failure ends the others.
@@ -177,7 +177,7 @@ class Child:
     """One process that runs a recipe. `answered` counts the requests that it reports as done."""
 
     job: Job
-    fork_server: ForkServer | None = None
+    fork_server: ForkClient | None = None
     overrun: str = ""
     answered: int = 0
     _process: Process | None = None

@@ -110,7 +110,7 @@ rounding; `dtypes`, in its own dtype, noting every dtype that it rounds to; `op_
 produces; `coverage`, noting every place that runs; and under conditions that its recipe does not have."""
 
 
-class Isolated(msgspec.Struct, frozen=True, kw_only=True):
+class IsolatedCall(msgspec.Struct, frozen=True, kw_only=True):
     """A module, method or function to run alone, on the arguments and in the mode that gold's own was called with.
 
     `file` has the tensors, with `bfloat16` ones widened, `form` the call, `state` what has changed in the model since
@@ -134,7 +134,7 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     case: str
     run: RunName = "plain"
     layout: str = ""
-    alone: Isolated | None = None
+    alone: IsolatedCall | None = None
 
 
 class DraftPart(msgspec.Struct, frozen=True):

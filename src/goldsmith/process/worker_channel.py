@@ -19,7 +19,7 @@ import msgspec
 from goldsmith.errors.gold import CannotWrite
 from goldsmith.foundation.signals import pause, uninterrupted
 from goldsmith.process.clocks import Allowance
-from goldsmith.process.fork_client import ForkServer
+from goldsmith.process.fork_client import ForkClient
 from goldsmith.process.launcher import POLL_INTERVAL_S, Child, Watcher, watch
 from goldsmith.process.messages import ANSWERED, ASKED, Job, RunRequest
 from goldsmith.process.process_exit import ProcessExit
@@ -66,7 +66,7 @@ def announce_answer(scratch: Path) -> None:
 class WorkerChannel:
     """The parent's end of the channel, which must be closed with `end`. The child can read what is in its `folder`."""
 
-    def __init__(self, job: Job, fork_server: ForkServer | None = None) -> None:
+    def __init__(self, job: Job, fork_server: ForkClient | None = None) -> None:
         self.folder = Path(job.requests_dir)
         self._output = Path(job.output).relative_to(job.scratch)
         self._child = Child(job, fork_server)

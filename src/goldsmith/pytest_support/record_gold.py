@@ -92,10 +92,10 @@ def _make(assignment: Assignment, overwrite: bool, *, starter: bool) -> Recorded
 
 
 def _generate(assignment: Assignment, before: Manifest | None, overwrite: bool) -> Outcome:
-    from goldsmith.generate.nine_steps import generate
+    from goldsmith.generate.pipeline import generate
     from goldsmith.render.console import open_console
     from goldsmith.render.progress import PlainProgress
-    from goldsmith.render.refuse_disagreeing import refuse_disagreeing
+    from goldsmith.render.self_check import refuse_disagreeing
 
     console = open_console(no_color=True, stderr=True)
     console.quiet = True

@@ -10,9 +10,9 @@ from rich.table import Table
 from rich.text import Text
 
 from goldsmith.generate.outcome import Outcome
+from goldsmith.gold.advice import Advice
 from goldsmith.gold.checks import Check
 from goldsmith.gold.files import REFERENCE_SUFFIX, TRACE_SUFFIX
-from goldsmith.gold.hints import Advice
 from goldsmith.render.console import print_line
 
 _BOX_CELLS = 62

@@ -12,7 +12,7 @@ BY_HEAD = "head part row"
 
 
 @dataclass(frozen=True)
-class Held:
+class FusedMatrix:
     """The contents of one matrix: how many parts it holds, and the order of their rows."""
 
     parts: int = 1
@@ -27,7 +27,7 @@ class Held:
         return even and (self.order == BY_HEAD or len(set(sizes)) == 1)
 
 
-Side = tuple[Held, ...]
+Side = tuple[FusedMatrix, ...]
 
 
 def sizes_of(side: Side, rows: Sequence[int]) -> list[int] | None:
@@ -69,7 +69,7 @@ def _by_matrix(side: Side, items: Sequence[Any]) -> list[list[Any]]:
     return [[next(rest) for _ in range(held.parts)] for held in side]
 
 
-def _parts_of(whole: Any, held: Held, sizes: Sequence[int]) -> list[Any]:
+def _parts_of(whole: Any, held: FusedMatrix, sizes: Sequence[int]) -> list[Any]:
     if held.parts == 1:
         return [whole]
     if held.order == BLOCKS:
@@ -82,7 +82,7 @@ def _parts_of(whole: Any, held: Held, sizes: Sequence[int]) -> list[Any]:
     return [part.reshape(-1, *tail) for part in split]
 
 
-def _whole_of(parts: Sequence[Any], held: Held) -> Any:
+def _whole_of(parts: Sequence[Any], held: FusedMatrix) -> Any:
     import torch
 
     if held.parts == 1:

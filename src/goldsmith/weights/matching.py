@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from goldsmith.weights.fused import Held, Side, common_sizes
+from goldsmith.weights.fused import FusedMatrix, Side, common_sizes
 from goldsmith.weights.rules import parts_named, without_parts
 
 Shape = tuple[int, ...]
@@ -27,8 +27,8 @@ class Match:
 
     gold: tuple[str, ...]
     theirs: tuple[str, ...]
-    mine: Side = (Held(),)
-    other: Side = (Held(),)
+    mine: Side = (FusedMatrix(),)
+    other: Side = (FusedMatrix(),)
     sizes: tuple[int, ...] = ()
 
 
@@ -146,7 +146,7 @@ def _match_units(one: tuple[str, ...], rest: Shapes, two: tuple[str, ...], free:
 
 
 def _held(unit: tuple[str, ...]) -> Side:
-    return tuple(Held(len(parts_named(name)) if len(unit) > 1 else len(_PARTS)) for name in unit)
+    return tuple(FusedMatrix(len(parts_named(name)) if len(unit) > 1 else len(_PARTS)) for name in unit)
 
 
 def _fused(
@@ -214,7 +214,7 @@ def _one_of_a_size(rest: Shapes, free: Shapes, known: Sequence[Match]) -> Sequen
 
 def _three_in_order(rest: Shapes, free: Shapes, known: Sequence[Match]) -> Sequence[Match]:
     """Match three siblings of one shape with one matrix of three times as many rows, in the order of registration."""
-    thirds, whole = (Held(), Held(), Held()), (Held(3),)
+    thirds, whole = (FusedMatrix(), FusedMatrix(), FusedMatrix()), (FusedMatrix(3),)
     for one, two in _threes(rest, free):
         found = list(_fused((one,), two, whole, thirds, rest, free))
         if found:

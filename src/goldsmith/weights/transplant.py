@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from goldsmith.process.notes import MAX_ITEMS, Names, Note, NoteKind
-from goldsmith.weights.fused import BY_HEAD, Held, common_sizes
+from goldsmith.weights.fused import BY_HEAD, FusedMatrix, common_sizes
 from goldsmith.weights.matching import UNBUILT, Match, Shape, can_reshape, next_matches
 from goldsmith.weights.placement import BY_RULE, BY_SHAPE, GOLD, THEIRS, Placed, size_words, swap_last_axes
 from goldsmith.weights.rules import (
@@ -359,6 +359,6 @@ def _renamed(rule: Rule, mine: tuple[str, ...], other: tuple[str, ...], gold: Sh
     return Placed(mine, other, how=BY_RULE, rule=rule, shapes=shapes) if fits else None
 
 
-def _held(matrix: Matrix, settings: Mapping[str, Any]) -> Held:
+def _held(matrix: Matrix, settings: Mapping[str, Any]) -> FusedMatrix:
     heads = settings.get(matrix.heads, 1) if isinstance(matrix.heads, str) else matrix.heads
-    return Held(matrix.parts, matrix.order, int(heads))
+    return FusedMatrix(matrix.parts, matrix.order, int(heads))

@@ -19,7 +19,7 @@ from goldsmith.gold.arrays import array_hash, is_array, is_tensor
 from goldsmith.gold.call_forms import plain_values, rebuild, tensors_in
 from goldsmith.instruments.call_gradients import passed_back
 from goldsmith.instruments.own_files import OwnFiles
-from goldsmith.process.messages import ALONE, Attempt, Failure, Isolated, RunRequest
+from goldsmith.process.messages import ALONE, Attempt, Failure, IsolatedCall, RunRequest
 from goldsmith.process.result_log import write_attempt
 from goldsmith.recipe.decorators import CaseDefinition, written_as
 from goldsmith.recipe.missing_parts import MissingPartUsed
@@ -34,7 +34,7 @@ T = TypeVar("T")
 
 
 def run_alone(
-    session: ReplaySession, ask: RunRequest, item: Isolated, definition: CaseDefinition, output: Path
+    session: ReplaySession, ask: RunRequest, item: IsolatedCall, definition: CaseDefinition, output: Path
 ) -> None:
     """Make one call three times: as it was made, with other values, and as it was made again.
 
@@ -75,7 +75,7 @@ class _Target:
     built: Mapping[str, Any] = field(default_factory=dict)
 
 
-def _target(session: ReplaySession, ask: RunRequest, item: Isolated, definition: CaseDefinition) -> _Target:
+def _target(session: ReplaySession, ask: RunRequest, item: IsolatedCall, definition: CaseDefinition) -> _Target:
     """Return a function as the recipe has it, or a module as soon as its model is built and has gold's weights."""
     if not item.model:
         return _Target(_function(item.function, definition, OwnFiles.of(session.job)))
@@ -110,7 +110,7 @@ def _function(name: str, definition: CaseDefinition, own_files: OwnFiles) -> Any
     raise MissingPartUsed(name, None)
 
 
-def _call(target: _Target, item: Isolated, change: Callable[[Any], Any], device: str) -> dict[str, Any]:
+def _call(target: _Target, item: IsolatedCall, change: Callable[[Any], Any], device: str) -> dict[str, Any]:
     """Return the results of one call, and the weights that it changed."""
     tensors = {name: change(value) for name, value in _read(item, device).items()}
     args, kwargs = rebuild(item.form, tensors)
@@ -125,7 +125,7 @@ def _call(target: _Target, item: Isolated, change: Callable[[Any], Any], device:
     return found | {f"after.{name}": value for name, value in after.items()}
 
 
-def _gradients(target: _Target, item: Isolated, device: str) -> dict[str, Any]:
+def _gradients(target: _Target, item: IsolatedCall, device: str) -> dict[str, Any]:
     """Return the gradients that one call passes back, weights under gold's names."""
     tensors, settled = _read(item, device), target.settled
     if settled is not None:
@@ -147,7 +147,7 @@ def _number(target: _Target, args: Any, kwargs: Any) -> dict[str, Any]:
     return {str(number): value for number, value in enumerate([*tensors_in([returned]), *plain_values([returned])])}
 
 
-def _read(item: Isolated, device: str) -> dict[str, Any]:
+def _read(item: IsolatedCall, device: str) -> dict[str, Any]:
     torch = sys.modules.get("torch")
     if torch is None:
         from safetensors.numpy import load_file as load_arrays

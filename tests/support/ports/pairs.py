@@ -13,7 +13,7 @@ import goldsmith
 from goldsmith.adapter import rename, rows
 from support.ports import clip, gpt, llama, moe, seq2seq
 
-EXACTLY, NEARBY, ELSEWHERE = "exactly", "within one level", "elsewhere"
+EXACTLY, NEARBY, KINDS_WITHOUT_CULPRIT = "exactly", "within one level", "elsewhere"
 
 
 def draw_weights(model: Any) -> None:
@@ -58,7 +58,7 @@ class Pair:
         if path in places:
             return EXACTLY
         near = bool(path and path[:-1] in places) or any(place and place[:-1] == path for place in places)
-        return NEARBY if near and named else ELSEWHERE
+        return NEARBY if near and named else KINDS_WITHOUT_CULPRIT
 
 
 def _path(name: str) -> tuple[str, ...]:

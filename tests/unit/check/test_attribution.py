@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from goldsmith.check.attribution import Blame
-from goldsmith.check.localisation import Alone, chosen_by_gold, judge_calls
-from goldsmith.check.module_traces import CLOSE, Call, given_apart, same_plain
-from goldsmith.check.shown_parts import Shown
+from goldsmith.check.localisation import IsolatedRuns, chosen_by_gold, judge_calls
+from goldsmith.check.module_traces import CLOSE, Call, input_error, same_plain
+from goldsmith.check.part_coverage import PartCoverage
 from goldsmith.check.trace_pairs import TracePair, off_by
 from goldsmith.check.verdicts import CaseVerdict, ModuleVerdict
 from support.made_verdicts import case, failed, leaf
@@ -33,7 +33,7 @@ NAMES = {"model": {"": "", "norm": "norm", "head": "head"}}
 def judged(*theirs: Call, gold: list[Call] = GOLD) -> dict[str, ModuleVerdict]:
     pair = TracePair("whole", gold, list(theirs), NAMES)
     pair.pair()
-    return {item.label: item for item in judge_calls(pair, Alone())}
+    return {item.label: item for item in judge_calls(pair, IsolatedRuns())}
 
 
 def sources(found: dict[str, ModuleVerdict]) -> list[str]:
@@ -138,10 +138,10 @@ def test_noise_that_grows_is_no_source() -> None:
 
 def test_inputs_are_compared_in_order_where_that_can_be() -> None:
     one, two, other = RIGHT, WRONG, RIGHT[:2]
-    assert given_apart([two, one], [one, two], in_order=False) > CLOSE
-    assert given_apart([other, one], [one, other], in_order=False) == 0, "another signature"
-    assert given_apart([other, one], [one, other], in_order=True) == np.inf, "the assignment says which comes first"
-    assert given_apart([one, other], [one], in_order=False) == 0, "more than gold's is no other input"
+    assert input_error([two, one], [one, two], in_order=False) > CLOSE
+    assert input_error([other, one], [one, other], in_order=False) == 0, "another signature"
+    assert input_error([other, one], [one, other], in_order=True) == np.inf, "the assignment says which comes first"
+    assert input_error([one, other], [one], in_order=False) == 0, "more than gold's is no other input"
 
 
 def test_what_a_function_returns_has_an_order_and_what_a_module_of_a_port_returns_has_none() -> None:
@@ -159,7 +159,7 @@ def test_plain_values_count() -> None:
 
 # --- who it is, of all that a submission's cases show ----------------------------------------------------------------
 
-SHOWN = Shown(
+SHOWN = PartCoverage(
     {
         "norm": ("Norm.forward",),
         "model": ("Model.forward", "Norm.forward"),

@@ -9,12 +9,12 @@ import pytest
 
 from goldsmith.check.call_limits import MAX_NOISE, MAX_ROUNDING, allow_rounding, noise_limits
 from goldsmith.check.module_traces import CLOSE, Call
-from goldsmith.check.shown_parts import Shown
+from goldsmith.check.part_coverage import PartCoverage
 from goldsmith.check.trace_pairs import TracePair
 from goldsmith.gold.manifest import CaseEntry
 from support.made_verdicts import case, leaf
 
-SHOWN = Shown({"waves": ("wave",), "whole": ("mix", "wave")}, {})
+SHOWN = PartCoverage({"waves": ("wave",), "whole": ("mix", "wave")}, {})
 
 
 def call(kind: str = "wave", dtype: str = "float32", **more: Any) -> Call:

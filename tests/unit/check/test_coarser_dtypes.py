@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from goldsmith.check.verdicts import Verdict
-from goldsmith.process.fork_client import ForkServer
+from goldsmith.process.fork_client import ForkClient
 from support.check_course import judge, outcomes
 from support.course import RECIPE_FILE, CourseOnDisk, numpy_course
 
@@ -97,7 +97,7 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:
     return made
 
 
-def heard(course: CourseOnDisk, warm: ForkServer, folder: Path, *changes: tuple[str, str]) -> Verdict:
+def heard(course: CourseOnDisk, warm: ForkClient, folder: Path, *changes: tuple[str, str]) -> Verdict:
     source = textwrap.dedent(SOLUTION)
     for old, new in changes:
         place = source.index(f"return {old}")
@@ -134,7 +134,7 @@ return {FORWARD} * (1 + 5e-4 * (x.dtype == torch.float32))
     ],
 )
 def test_rounding_excuses_nothing_that_computes_in_a_coarser_dtype(
-    course: CourseOnDisk, warm: ForkServer, tmp_path: Path, change: str, dtype: str
+    course: CourseOnDisk, warm: ForkClient, tmp_path: Path, change: str, dtype: str
 ) -> None:
     found = heard(course, warm, tmp_path, (FORWARD, change))
     assert outcomes(found) == {"pinned": "differs", "wider": "agrees", "doubles": "agrees", "coarse": "agrees"}
@@ -143,7 +143,7 @@ def test_rounding_excuses_nothing_that_computes_in_a_coarser_dtype(
 
 
 def test_rounding_still_excuses_another_order_of_operations(
-    course: CourseOnDisk, warm: ForkServer, tmp_path: Path
+    course: CourseOnDisk, warm: ForkClient, tmp_path: Path
 ) -> None:
     """Off by ten times its tolerance in float32, computed in nothing coarser, and right in float64."""
     found = heard(course, warm, tmp_path, (FORWARD, f"return {FORWARD} * (1 + 5e-4 * (x.dtype == torch.float32))"))
@@ -152,7 +152,7 @@ def test_rounding_still_excuses_another_order_of_operations(
 
 
 def test_what_is_within_its_tolerance_in_a_coarser_dtype_agrees_and_is_told(
-    course: CourseOnDisk, warm: ForkServer, tmp_path: Path
+    course: CourseOnDisk, warm: ForkClient, tmp_path: Path
 ) -> None:
     rough = f"y = {FORWARD}\nreturn (y * 1.03).half().float() if x.dtype == torch.float32 else y"
     found = heard(course, warm, tmp_path, (FORWARD, rough))
@@ -160,14 +160,14 @@ def test_what_is_within_its_tolerance_in_a_coarser_dtype_agrees_and_is_told(
     assert "computed in float16 inside, and within its tolerance all the same" in found.case("wider").notes
 
 
-def test_float32_inside_float64_is_named(course: CourseOnDisk, warm: ForkServer, tmp_path: Path) -> None:
+def test_float32_inside_float64_is_named(course: CourseOnDisk, warm: ForkClient, tmp_path: Path) -> None:
     found = heard(course, warm, tmp_path, (HALVE, "return (torch.sin(x.float()) / 2).to(x.dtype)"))
     assert outcomes(found) == {"pinned": "agrees", "wider": "agrees", "doubles": "differs", "coarse": "agrees"}
     assert found.case("doubles").reason == "the output differs: computed in float32 inside"
 
 
 def test_a_mistake_that_happens_to_use_float32_is_no_matter_of_precision(
-    course: CourseOnDisk, warm: ForkServer, tmp_path: Path
+    course: CourseOnDisk, warm: ForkClient, tmp_path: Path
 ) -> None:
     found = heard(course, warm, tmp_path, (HALVE, "return (torch.sin(x.float()) / 2.01).to(x.dtype)"))
     assert found.case("doubles").kind == "values"

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from goldsmith.check.module_traces import CLOSE, Held, distance
+from goldsmith.check.module_traces import CLOSE, ValueIndex, distance
 
 NUMBERS = st.sampled_from([0.0, -0.0, 1.0, 1.0 + CLOSE / 2, 1.0 + CLOSE * 3, -2.5, 1e30, np.inf, -np.inf, np.nan])
 DTYPES = st.sampled_from(["float32", "float64", "complex64", "int64"])
@@ -27,7 +27,7 @@ TENSORS = st.builds(_tensor, st.lists(NUMBERS, max_size=4), DTYPES)
 @np.errstate(invalid="ignore")
 @given(st.lists(TENSORS, max_size=5), TENSORS)
 def test_it_is_held_if_one_is_close_once_both_are_sorted(produced: list[Any], gold: Any) -> None:
-    assert Held(produced).holds(gold) == _one_by_one(produced, gold)
+    assert ValueIndex(produced).holds(gold) == _one_by_one(produced, gold)
 
 
 def _one_by_one(produced: Sequence[Any], gold: Any) -> bool:
@@ -43,10 +43,10 @@ def _one_by_one(produced: Sequence[Any], gold: Any) -> bool:
 def test_order_and_shape_do_not_matter(tensor: Any, random: Any) -> None:
     numbers = list(tensor.reshape(-1))
     random.shuffle(numbers)
-    assert Held([np.array(numbers, dtype=np.float32).reshape(4, 3)]).holds(tensor)
+    assert ValueIndex([np.array(numbers, dtype=np.float32).reshape(4, 3)]).holds(tensor)
     off = tensor.copy()
     off[0, 0, 0] += 100
-    assert not Held([off]).holds(tensor)
+    assert not ValueIndex([off]).holds(tensor)
 
 
 def test_infinite_values_that_are_the_same_are_compared_without_a_warning() -> None:

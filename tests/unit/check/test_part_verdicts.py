@@ -8,8 +8,8 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
+from goldsmith.check.part_coverage import PartCoverage, part_of
 from goldsmith.check.part_verdicts import judge_parts
-from goldsmith.check.shown_parts import Shown, part_of
 from goldsmith.check.verdicts import CaseVerdict, ModuleVerdict
 from goldsmith.courses.grade.rubric import make_rubric
 from goldsmith.courses.grade.scoring import score
@@ -25,7 +25,7 @@ RUNS = {
     "model": ("Model.forward", "Norm.forward"),
     "whole": ("Model.forward", "Norm.forward", "Scaler.scale", "loss"),
 }
-SHOWN = Shown(RUNS, {})
+SHOWN = PartCoverage(RUNS, {})
 
 
 def seen(name: str, in_case: str, outcome: str = "differs", **more: Any) -> ModuleVerdict:
@@ -132,7 +132,7 @@ def test_a_right_part_has_no_case_that_speaks_against_it(found: Any) -> None:
 @given(verdicts, st.permutations(list(RUNS)))
 def test_the_order_of_cases_changes_no_part(found: Any, order: list[str]) -> None:
     cases = made(found)
-    shown = Shown({name: RUNS[name][::-1] for name in order}, {})
+    shown = PartCoverage({name: RUNS[name][::-1] for name in order}, {})
     turned = sorted(cases, key=lambda item: order.index(item.name))
     assert {part.name: part.outcome for part in judge_parts(cases, SHOWN)} == {
         part.name: part.outcome for part in judge_parts(turned, shown)

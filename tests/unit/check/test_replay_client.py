@@ -12,11 +12,11 @@ import pytest
 
 from goldsmith.check.check_context import CheckContext
 from goldsmith.check.replay_workspace import ReplayWorkspace
-from goldsmith.check.request import Opened, Request
+from goldsmith.check.request import OpenGold, Request
 from goldsmith.check.submissions import open_submission
 from goldsmith.courses.layout.layout import find_course
 from goldsmith.generate.options import Options
-from goldsmith.process.fork_client import ForkServer
+from goldsmith.process.fork_client import ForkClient
 from goldsmith.process.launcher import Watcher
 from support.check_course import hand_in
 from support.course import CourseOnDisk, wait_until
@@ -25,16 +25,16 @@ CASES = ("centred", "scaled", "counted")
 
 
 @contextlib.contextmanager
-def workspace_with(course: CourseOnDisk, what: str, warm: ForkServer) -> Iterator[ReplayWorkspace]:
+def workspace_with(course: CourseOnDisk, what: str, warm: ForkClient) -> Iterator[ReplayWorkspace]:
     assignment = find_course(course.root).assignment("hw1")
     request = Request(options=Options(seed=42, threads=1, timeout=60), case_timeout=5.0, fork_server=warm)
     with open_submission(assignment, what) as submission:
-        context = CheckContext(assignment, Opened.of(assignment, submission, request), request, warm)
+        context = CheckContext(assignment, OpenGold.of(assignment, submission, request), request, warm)
         with context.open_workspace(submission.placed) as workspace:
             yield workspace
 
 
-def test_one_child_does_all_that_it_is_asked_for(checked: CourseOnDisk, warm: ForkServer) -> None:
+def test_one_child_does_all_that_it_is_asked_for(checked: CourseOnDisk, warm: ForkClient) -> None:
     noting = "import os\nopen('numbers', 'a').write(f'{os.getpid()}\\n')\nreturn x * factor"
     with workspace_with(checked, hand_in(checked, ("return x * factor", noting)), warm) as workspace:
         numbers = workspace.workspace.folder / "numbers"
@@ -49,7 +49,7 @@ def test_one_child_does_all_that_it_is_asked_for(checked: CourseOnDisk, warm: Fo
     assert np.array_equal(second["scaled"].leaves("repeat")["output"], first["scaled"].leaves("plain")["output"])
 
 
-def test_one_that_dies_when_it_is_asked_again_costs_one_case(checked: CourseOnDisk, warm: ForkServer) -> None:
+def test_one_that_dies_when_it_is_asked_again_costs_one_case(checked: CourseOnDisk, warm: ForkClient) -> None:
     dying = """
     import os, sys
     if hasattr(sys, "scaled_before"):
@@ -71,7 +71,7 @@ def test_one_that_dies_when_it_is_asked_again_costs_one_case(checked: CourseOnDi
     assert (failures["scaled"].kind, failures["scaled"].case) == ("exit", "scaled")
 
 
-def test_one_that_was_gone_before_it_was_asked_costs_nothing(checked: CourseOnDisk, warm: ForkServer) -> None:
+def test_one_that_was_gone_before_it_was_asked_costs_nothing(checked: CourseOnDisk, warm: ForkClient) -> None:
     leaving = """
     import os, threading
     open("number", "w").write(str(os.getpid()))
@@ -88,7 +88,7 @@ def test_one_that_was_gone_before_it_was_asked_costs_nothing(checked: CourseOnDi
     assert [item.first.failure for item in found.values()] == [None] * 3
 
 
-def test_what_it_says_to_have_answered_unasked_is_not_believed(checked: CourseOnDisk, warm: ForkServer) -> None:
+def test_what_it_says_to_have_answered_unasked_is_not_believed(checked: CourseOnDisk, warm: ForkClient) -> None:
     early = """
     import pathlib
     for path in pathlib.Path.cwd().parents[3].glob("scratch/[0-9]*-????????/events.jsonl"):
@@ -114,7 +114,7 @@ def test_what_it_says_to_have_answered_unasked_is_not_believed(checked: CourseOn
     ids=["replaced", "filled"],
 )
 def test_answers_arrive_whatever_becomes_of_the_pipe_that_announces_them(
-    checked: CourseOnDisk, warm: ForkServer, act: str
+    checked: CourseOnDisk, warm: ForkClient, act: str
 ) -> None:
     meddling = f"""
     import os, pathlib, sys
@@ -132,7 +132,7 @@ def test_answers_arrive_whatever_becomes_of_the_pipe_that_announces_them(
     assert [item.attempts["repeat"].failure for item in second.values()] == [None] * 3
 
 
-def test_one_that_takes_too_long_when_it_is_asked_again_is_ended(checked: CourseOnDisk, warm: ForkServer) -> None:
+def test_one_that_takes_too_long_when_it_is_asked_again_is_ended(checked: CourseOnDisk, warm: ForkClient) -> None:
     slow = """
     import sys
     while hasattr(sys, "scaled_before"): pass
@@ -151,7 +151,7 @@ def test_one_that_takes_too_long_when_it_is_asked_again_is_ended(checked: Course
     assert second["centred"].attempts["repeat"].failure is None
 
 
-def test_what_was_taken_from_it_is_out_of_its_reach(checked: CourseOnDisk, warm: ForkServer) -> None:
+def test_what_was_taken_from_it_is_out_of_its_reach(checked: CourseOnDisk, warm: ForkClient) -> None:
     """Neither changed, nor cut short under the reader's hands, nor swapped for a link."""
     rewriting = """
     import os, pathlib, threading, time
@@ -176,7 +176,7 @@ def test_what_was_taken_from_it_is_out_of_its_reach(checked: CourseOnDisk, warm:
         assert again.first.failure is None or again.first.failure.kind in ("exit", "raised")
 
 
-def test_an_interruption_ends_it(checked: CourseOnDisk, warm: ForkServer) -> None:
+def test_an_interruption_ends_it(checked: CourseOnDisk, warm: ForkClient) -> None:
     class Enough(Exception):
         pass
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from goldsmith.check.verdicts import Verdict
-from goldsmith.process.fork_client import ForkServer
+from goldsmith.process.fork_client import ForkClient
 from support.check_course import judge, outcomes
 from support.course import RECIPE_FILE, CourseOnDisk, numpy_course
 
@@ -86,7 +86,7 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:
 
 
 def heard(
-    course: CourseOnDisk, warm: ForkServer, folder: Path, *changes: tuple[str, str], case_timeout: float = 20.0
+    course: CourseOnDisk, warm: ForkClient, folder: Path, *changes: tuple[str, str], case_timeout: float = 20.0
 ) -> Verdict:
     source = textwrap.dedent(SOLUTION)
     for old, new in changes:
@@ -105,7 +105,7 @@ WORSE = """
 """
 
 
-def test_what_comes_near_and_is_right_in_float64_agrees(course: CourseOnDisk, warm: ForkServer, tmp_path: Path) -> None:
+def test_what_comes_near_and_is_right_in_float64_agrees(course: CourseOnDisk, warm: ForkClient, tmp_path: Path) -> None:
     found = heard(course, warm, tmp_path, (GROW, f"return np.exp(x) {NEARLY}"))
     assert outcomes(found) == {"grown": "agrees", "both": "agrees", "counted": "agrees"}
     assert found.case("grown").judged_in == "float64"
@@ -113,7 +113,7 @@ def test_what_comes_near_and_is_right_in_float64_agrees(course: CourseOnDisk, wa
 
 @pytest.mark.parametrize("float64", ["", "if x.dtype == np.float64: raise TypeError('float32 only')"])
 def test_right_the_first_time_and_wrong_ever_after_is_wrong(
-    course: CourseOnDisk, warm: ForkServer, tmp_path: Path, float64: str
+    course: CourseOnDisk, warm: ForkClient, tmp_path: Path, float64: str
 ) -> None:
     """Also where every other run is in a process of its own, in which it is the first."""
     found = heard(course, warm, tmp_path, (GROW, WORSE.format(float64, NEARLY)))
@@ -123,7 +123,7 @@ def test_right_the_first_time_and_wrong_ever_after_is_wrong(
 
 
 def test_what_float64_says_nothing_about_runs_twice_all_the_same(
-    course: CourseOnDisk, warm: ForkServer, tmp_path: Path
+    course: CourseOnDisk, warm: ForkClient, tmp_path: Path
 ) -> None:
     later = """
         globals()["times"] = globals().get("times", 0) + 1
@@ -134,7 +134,7 @@ def test_what_float64_says_nothing_about_runs_twice_all_the_same(
 
 
 def test_what_failed_has_failed_although_it_works_when_it_is_watched(
-    course: CourseOnDisk, warm: ForkServer, tmp_path: Path
+    course: CourseOnDisk, warm: ForkClient, tmp_path: Path
 ) -> None:
     at_last = """
         start, globals()["start"] = globals().get("start"), 0
@@ -146,7 +146,7 @@ def test_what_failed_has_failed_although_it_works_when_it_is_watched(
 
 @pytest.mark.parametrize("off", [1e-6, 1e-5])
 def test_a_table_kept_in_float32_is_no_mistake_in_float64(
-    course: CourseOnDisk, warm: ForkServer, tmp_path: Path, off: float
+    course: CourseOnDisk, warm: ForkClient, tmp_path: Path, off: float
 ) -> None:
     cached = f"""
         table = globals().setdefault("tables", {{}}).setdefault(x.shape, np.full(1, 1 / 3, x.dtype))
@@ -161,7 +161,7 @@ def test_a_table_kept_in_float32_is_no_mistake_in_float64(
 
 @pytest.mark.parametrize("ends", ["while True: pass", "import os; os._exit(0)", "import os; os.kill(os.getpid(), 9)"])
 def test_a_part_is_not_right_that_does_not_come_back_from_one_of_its_cases(
-    course: CourseOnDisk, warm: ForkServer, tmp_path: Path, ends: str
+    course: CourseOnDisk, warm: ForkClient, tmp_path: Path, ends: str
 ) -> None:
     sometimes = f"""
         if len(x) == 4:

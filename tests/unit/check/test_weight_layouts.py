@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from goldsmith.check.replay_workspace import ReplayWorkspace
-from goldsmith.process.fork_client import ForkServer
+from goldsmith.process.fork_client import ForkClient
 from support.check_course import judge, outcomes
 from support.course import RECIPE_FILE, CourseOnDisk, numpy_course
 
@@ -98,7 +98,7 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:
 
 
 @pytest.fixture(scope="module")
-def warm(warm_with_torch: ForkServer) -> ForkServer:
+def warm(warm_with_torch: ForkClient) -> ForkClient:
     return warm_with_torch
 
 
@@ -118,7 +118,7 @@ def tried(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return found
 
 
-def heard(course: CourseOnDisk, warm: ForkServer, folder: Path, *changes: tuple[str, str]) -> Any:
+def heard(course: CourseOnDisk, warm: ForkClient, folder: Path, *changes: tuple[str, str]) -> Any:
     source = textwrap.dedent(SOLUTION)
     for old, new in changes:
         assert old in source
@@ -128,7 +128,7 @@ def heard(course: CourseOnDisk, warm: ForkServer, folder: Path, *changes: tuple[
 
 
 def test_a_submission_is_judged_in_the_layout_in_which_it_is_right(
-    course: CourseOnDisk, warm: ForkServer, tmp_path: Path
+    course: CourseOnDisk, warm: ForkClient, tmp_path: Path
 ) -> None:
     found = heard(course, warm, tmp_path, SWAPPED)
     assert outcomes(found) == {"one": "agrees", "two": "agrees", "three": "agrees"}
@@ -137,20 +137,20 @@ def test_a_submission_is_judged_in_the_layout_in_which_it_is_right(
 
 
 def test_what_is_wrong_in_every_layout_is_wrong_and_costs_no_other(
-    course: CourseOnDisk, warm: ForkServer, tmp_path: Path
+    course: CourseOnDisk, warm: ForkClient, tmp_path: Path
 ) -> None:
     found = heard(course, warm, tmp_path, SWAPPED, ("model(x) * 2", "model(x) * 3"))
     assert outcomes(found) == {"one": "agrees", "two": "differs", "three": "agrees"}
 
 
-def test_what_is_right_as_it_comes_is_left_so(course: CourseOnDisk, warm: ForkServer, tmp_path: Path) -> None:
+def test_what_is_right_as_it_comes_is_left_so(course: CourseOnDisk, warm: ForkClient, tmp_path: Path) -> None:
     found = heard(course, warm, tmp_path, ("model(x) * 2", "model(x) * 3"))
     assert outcomes(found) == {"one": "agrees", "two": "differs", "three": "agrees"}
     assert found.layout == ""
 
 
 def test_two_cases_of_a_kind_are_tried_in_vain_and_no_third(
-    course: CourseOnDisk, warm: ForkServer, tmp_path: Path, tried: list[str]
+    course: CourseOnDisk, warm: ForkClient, tmp_path: Path, tried: list[str]
 ) -> None:
     found = heard(course, warm, tmp_path, ("x * self.a + self.b", "x * self.a + self.b + 1"))
     assert set(outcomes(found).values()) == {"differs"}
@@ -193,7 +193,7 @@ BY_HEAD = """q = self.to_q(x).unflatten(-1, (self.num_heads, -1)).transpose(0, 1
 
 
 @pytest.mark.long
-def test_q_beside_a_kv_that_alternates_head_by_head_needs_no_adapter(tmp_path: Path, warm: ForkServer) -> None:
+def test_q_beside_a_kv_that_alternates_head_by_head_needs_no_adapter(tmp_path: Path, warm: ForkClient) -> None:
     course = numpy_course(tmp_path / "course")
     body = FUSED.partition("            q, k, v")[0] + "            raise NotImplementedError\n"
     files = {"src/assignments/hw1/ops.py": body, "private/solutions/hw1/ops_solution.py": FUSED, RECIPE_FILE: ONE_CASE}

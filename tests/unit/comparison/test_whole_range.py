@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from goldsmith.check.module_traces import Held, distance, same_plain
+from goldsmith.check.module_traces import ValueIndex, distance, same_plain
 from goldsmith.comparison import leaves
 from goldsmith.comparison.api import compare
 from goldsmith.comparison.device_statistics import SUMMARY, totals_of
@@ -176,7 +176,7 @@ def test_sketches_and_projections_tell_twice_as_much(size: float) -> None:
     assert Sketch.of(gold).error_of(2 * gold) == pytest.approx(1.0, rel=0.3)
     assert projections(2 * gold)[0] == pytest.approx(2 * projections(gold)[0])
     assert projections(gold)[0] == pytest.approx(np.linalg.norm(gold / size) * size)
-    held = Held([gold[::-1].copy(), 3 * gold])
+    held = ValueIndex([gold[::-1].copy(), 3 * gold])
     assert held.holds(gold)
     assert not held.holds(2 * gold)
 

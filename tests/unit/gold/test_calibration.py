@@ -22,7 +22,7 @@ from goldsmith.gold.facts import CaseFacts, FileFacts
 from goldsmith.gold.load import Gold, load_gold
 from goldsmith.gold.tolerances import tolerance_ratio
 from goldsmith.instruments.rounding_noise import rounding_noise
-from goldsmith.process.fork_client import ForkServer
+from goldsmith.process.fork_client import ForkClient
 from goldsmith.process.launcher import run_parallel
 from support.calibration_course import SOLUTION, advice_of, calibrated, tolerance_of
 from support.course import RECIPE_FILE, SOLUTION_FILE, CourseOnDisk, copy_of_example, numpy_course, recipe
@@ -233,7 +233,7 @@ def test_every_correct_implementation_of_the_corpus_can_be_made(tmp_path: Path) 
     ],
 )
 def test_correct_work_is_within_measured_tolerance(
-    tmp_path: Path, warm_with_torch: ForkServer, monkeypatch: pytest.MonkeyPatch, name: str, title: str
+    tmp_path: Path, warm_with_torch: ForkClient, monkeypatch: pytest.MonkeyPatch, name: str, title: str
 ) -> None:
     monkeypatch.setattr(replay_once, "run_parallel", partial(run_parallel, fork_server=warm_with_torch))
     course = find_course(copy_of_example(tmp_path / "example").root)

@@ -9,7 +9,7 @@ import pytest
 
 from goldsmith.check.verdicts import Verdict
 from goldsmith.gold.load import load_gold
-from goldsmith.process.fork_client import ForkServer
+from goldsmith.process.fork_client import ForkClient
 from support.check_course import judge, outcomes
 from support.course import RECIPE_FILE, CourseOnDisk, numpy_course
 
@@ -73,7 +73,7 @@ def course(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     return made
 
 
-def heard(course: CourseOnDisk, warm: ForkServer, folder: Path, dtype: str, *change: str) -> Verdict:
+def heard(course: CourseOnDisk, warm: ForkClient, folder: Path, dtype: str, *change: str) -> Verdict:
     source = textwrap.dedent(SOLUTION).format(dtype=dtype).replace(*(change or ("", "")))
     (folder / "ops.py").write_text(source)
     return judge(course, str(folder), warm)
@@ -81,7 +81,7 @@ def heard(course: CourseOnDisk, warm: ForkServer, folder: Path, dtype: str, *cha
 
 @pytest.mark.parametrize("dtype", [FLOAT32, FLOAT64])
 def test_angles_are_right_in_float32_and_in_float64(
-    course: CourseOnDisk, warm: ForkServer, tmp_path: Path, dtype: str
+    course: CourseOnDisk, warm: ForkClient, tmp_path: Path, dtype: str
 ) -> None:
     found = heard(course, warm, tmp_path, dtype, "10000.0 ** -steps", "torch.exp(-steps * 9.210340371976184)")
     assert outcomes(found) == {"rotated": "agrees"}, found.cases
@@ -90,7 +90,7 @@ def test_angles_are_right_in_float32_and_in_float64(
 @pytest.mark.long
 @pytest.mark.parametrize("change", [("10000.0", "10005.0"), ("positions.to", "(positions + 0.01).to")])
 def test_other_angles_are_wrong(
-    course: CourseOnDisk, warm: ForkServer, tmp_path: Path, change: tuple[str, str]
+    course: CourseOnDisk, warm: ForkClient, tmp_path: Path, change: tuple[str, str]
 ) -> None:
     assert outcomes(heard(course, warm, tmp_path, FLOAT32, *change)) == {"rotated": "differs"}
 

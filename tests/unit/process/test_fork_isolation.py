@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from goldsmith.process.fork_client import ForkServer, fork_server
+from goldsmith.process.fork_client import ForkClient, fork_server
 from goldsmith.process.launcher import deterministic_environment
 from goldsmith.process.messages import Job
 from goldsmith.process.process_groups import Process, end_group
@@ -101,7 +101,7 @@ Path("seen.json").write_text(json.dumps(found))
 class Nursery:
     """Children of one warm process, each with a folder of its own in a common one."""
 
-    warm: ForkServer
+    warm: ForkClient
     folder: Path
     started: list[Process] = field(default_factory=list)
 

@@ -11,14 +11,14 @@ import msgspec
 import numpy as np
 
 from goldsmith.gold.files import write_payload
-from goldsmith.process.fork_client import ForkServer, fork_server
+from goldsmith.process.fork_client import ForkClient, fork_server
 from goldsmith.process.launcher import deterministic_environment
 from goldsmith.process.messages import Job
 
 ENVIRONMENT = deterministic_environment(1)
 
 
-def said_by_a_child(warm: ForkServer, folder: Path, recipe: str) -> str:
+def said_by_a_child(warm: ForkClient, folder: Path, recipe: str) -> str:
     folder.mkdir()
     file, job_file, log = (folder / name for name in ("recipe.py", "job.json", "log"))
     file.write_text(recipe)
@@ -31,7 +31,7 @@ def said_by_a_child(warm: ForkServer, folder: Path, recipe: str) -> str:
     return log.read_text()
 
 
-def kill_while_asked(warm: ForkServer) -> None:
+def kill_while_asked(warm: ForkClient) -> None:
     """It is killed a moment from now, and says nothing any more until then."""
     assert warm._server is not None
     os.kill(warm._server.pid, signal.SIGSTOP)

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from goldsmith.gold.load import load_gold
-from goldsmith.process.fork_client import ForkServer
+from goldsmith.process.fork_client import ForkClient
 from goldsmith.recipe.initial_weights import Statistic, statistics_of, telling_statistics
 from support.check_course import judge
 from support.course import CourseOnDisk, numpy_course
@@ -213,7 +213,7 @@ def cell(tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:
     ],
 )
 def test_what_is_drawn_right_and_put_into_the_wrong_gate_differs(
-    cell: CourseOnDisk, warm: ForkServer, before: str, after: str, reason: str, tmp_path: Path
+    cell: CourseOnDisk, warm: ForkClient, before: str, after: str, reason: str, tmp_path: Path
 ) -> None:
     assert before in CELL
     (tmp_path / "ops.py").write_text(textwrap.dedent(CELL).replace(before, after))

@@ -14,9 +14,9 @@ from hypothesis.extra import numpy as hnp
 from goldsmith.generate.recording import file_entry
 from goldsmith.gold.checks import Evidence, verify
 from goldsmith.gold.facts import Environment
+from goldsmith.gold.inspect_gold import inspect_gold
 from goldsmith.gold.load import load_gold
 from goldsmith.gold.manifest import MANIFEST, Manifest, Provenance, Stamp, case_entry, encode
-from goldsmith.gold.reread import inspect_gold
 from goldsmith.recipe.case import Case
 from goldsmith.recipe.decorators import CaseDefinition
 from goldsmith.worker.record_session import Session

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import goldsmith
-from goldsmith.process.fork_client import ForkServer
+from goldsmith.process.fork_client import ForkClient
 from support.check_course import judge, outcomes
 from support.course import RECIPE_FILE, CourseOnDisk, numpy_course
 
@@ -99,20 +99,20 @@ def handed_in(folder: Path, mean: str, *change: str) -> str:
 
 @pytest.mark.parametrize("mean", [NUMPY, TORCH, HALVES])
 def test_the_mean_of_numbers_is_right_in_any_library(
-    course: CourseOnDisk, warm: ForkServer, tmp_path: Path, mean: str
+    course: CourseOnDisk, warm: ForkClient, tmp_path: Path, mean: str
 ) -> None:
     found = judge(course, handed_in(tmp_path, mean), warm)
     assert set(outcomes(found).values()) == {"agrees"}, found.cases
 
 
 @pytest.mark.parametrize("mean", [f"{NUMPY} + 0.01", "int(np.mean(losses))"])
-def test_a_wrong_number_stays_wrong(course: CourseOnDisk, warm: ForkServer, tmp_path: Path, mean: str) -> None:
+def test_a_wrong_number_stays_wrong(course: CourseOnDisk, warm: ForkClient, tmp_path: Path, mean: str) -> None:
     found = judge(course, handed_in(tmp_path, mean), warm)
     assert outcomes(found) == {"listed": "differs", "lone": "differs", "scaled": "agrees", "scaled_number": "agrees"}
 
 
 def test_what_comes_out_of_their_code_as_a_tensor_keeps_its_dtype(
-    course: CourseOnDisk, warm: ForkServer, tmp_path: Path
+    course: CourseOnDisk, warm: ForkClient, tmp_path: Path
 ) -> None:
     found = judge(course, handed_in(tmp_path, PYTHON, "x * 3", "x.double() * 3"), warm)
     assert outcomes(found) == {"listed": "agrees", "lone": "agrees", "scaled": "differs", "scaled_number": "agrees"}

@@ -8,7 +8,7 @@ import pytest
 
 from goldsmith.courses.layout.layout import find_course
 from goldsmith.foundation.secret_files import is_secret_name
-from goldsmith.process.fork_client import ForkServer
+from goldsmith.process.fork_client import ForkClient
 from goldsmith.workspace.copies import make_workspaces
 from goldsmith.workspace.selection import without_settings
 from support.check_course import checked_course, hand_in, judge, outcomes
@@ -99,7 +99,7 @@ def course_that_reads(tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:
 
 
 def test_what_the_recipe_read_is_given_without_being_declared(
-    course_that_reads: CourseOnDisk, warm: ForkServer
+    course_that_reads: CourseOnDisk, warm: ForkClient
 ) -> None:
     found = judge(course_that_reads, hand_in(course_that_reads), warm)
     assert set(outcomes(found).values()) == {"agrees"}
@@ -115,7 +115,7 @@ def test_what_the_recipe_read_is_given_without_being_declared(
     ],
 )
 def test_staff_are_told_which_file_was_asked_for_and_how_to_give_it(
-    course_that_reads: CourseOnDisk, warm: ForkServer, code: str, file: str
+    course_that_reads: CourseOnDisk, warm: ForkClient, code: str, file: str
 ) -> None:
     found = judge(
         course_that_reads, hand_in(course_that_reads, ("return x * factor", f"{code}\nreturn x * factor")), warm
@@ -124,7 +124,7 @@ def test_staff_are_told_which_file_was_asked_for_and_how_to_give_it(
 
 
 def test_what_is_declared_is_given_and_nobody_is_told_of_private_files(
-    course_that_reads: CourseOnDisk, warm: ForkServer
+    course_that_reads: CourseOnDisk, warm: ForkClient
 ) -> None:
     course_that_reads.write({"goldsmith.toml": 'shared = ["data/*.txt"]\n'})
     try:

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from goldsmith.check.replay_workspace import input_file
-from goldsmith.check.request import Opened, Request, open_gold
+from goldsmith.check.request import OpenGold, Request, open_gold
 from goldsmith.check.submissions import Submission
-from goldsmith.process.fork_client import ForkServer
+from goldsmith.process.fork_client import ForkClient
 from goldsmith.process.launcher import deterministic_environment
 from goldsmith.sandbox.capabilities import Level
 from goldsmith.sandbox.limits import clean_environment
@@ -37,8 +37,8 @@ class JudgingContext:
     has seen nothing else of gold, nor this process's environment. `level` says which sandbox layers surround its
     children."""
 
-    opened: Opened
-    fork_server: ForkServer
+    opened: OpenGold
+    fork_server: ForkClient
     temporary_folder: Path
     level: Level | None
     closing: contextlib.ExitStack
@@ -57,10 +57,10 @@ class JudgingContext:
             level, before = grader.sandbox.layers(temporary_folder, given) if grader.sandboxed else (None, [])
             uses_torch = gold.manifest.provenance.environment.torch is not None
             reached = grader.sandbox.reach if level is not None else None
-            fork_server = ForkServer(torch=uses_torch, environment=environment, command_prefix=before, reach=reached)
+            fork_server = ForkClient(torch=uses_torch, environment=environment, command_prefix=before, reach=reached)
             stack.callback(fork_server.close)
             fork_server.prestart(environment)
-            opened = Opened.of(grader.assignment, Submission(""), request)
+            opened = OpenGold.of(grader.assignment, Submission(""), request)
             fork_server.preload_files([input_file(case, given) for case in opened.golds.values()])
             return cls(dataclasses.replace(opened, given=given), fork_server, temporary_folder, level, stack.pop_all())
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import msgspec
 
-from goldsmith.check.own_weights import CAVEAT, OWN_WEIGHTS
 from goldsmith.check.verdicts import Verdict
+from goldsmith.check.weight_caveat import CAVEAT, OWN_WEIGHTS
 from goldsmith.foundation.log_injection import without_commands
 
 MAX_TEXT_CHARS = 400

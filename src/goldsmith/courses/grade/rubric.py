@@ -8,12 +8,12 @@ from typing import Literal
 
 import msgspec
 
-from goldsmith.check.shown_parts import Shown
+from goldsmith.check.part_coverage import PartCoverage
 from goldsmith.courses.layout.config import ItemConfig, RubricConfig, bad_setting
 from goldsmith.courses.layout.layout import Assignment
 from goldsmith.gold.arrays import judged_part
-from goldsmith.gold.effortless_answers import hollow_paths
 from goldsmith.gold.load import Gold
+from goldsmith.gold.trivial_answers import hollow_paths
 from goldsmith.source_code.points import recipe_points
 
 Kind = Literal["case", "part"]
@@ -81,7 +81,7 @@ def rubric_of(
 
 def parts_shown(gold: Gold) -> dict[str, tuple[str, ...]]:
     """Return the classes and functions that students write and that run in each case, by gold's record."""
-    shown = Shown.of({name: gold[name].entry for name in gold}, gold.folder)
+    shown = PartCoverage.of({name: gold[name].entry for name in gold}, gold.folder)
     return {case: shown.parts(case) for case in shown.runs}
 
 

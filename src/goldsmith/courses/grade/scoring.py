@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 
 from goldsmith.check import verdict_words as words
-from goldsmith.check.shown_parts import part_of
+from goldsmith.check.part_coverage import part_of
 from goldsmith.check.verdicts import (
     AGREES,
     COULD_NOT_RUN,

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 
 from goldsmith.courses.layout.layout import Assignment, Course
 from goldsmith.errors.grade import NoFreshGold
-from goldsmith.generate.nine_steps import generate
 from goldsmith.generate.options import options_from
+from goldsmith.generate.pipeline import generate
 from goldsmith.generate.progress import Progress
 from goldsmith.generate.state import CheckSolution
 from goldsmith.workspace.copies import make_workspaces

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from goldsmith.check.check import check
-from goldsmith.check.request import Opened, Request
+from goldsmith.check.request import OpenGold, Request
 from goldsmith.check.submissions import Submission
 from goldsmith.check.verdicts import Verdict
 from goldsmith.courses.handout.kit_gold import KitGold
@@ -18,7 +18,7 @@ from goldsmith.errors.check import NoSuchCase
 from goldsmith.errors.handout import NothingToCheck
 from goldsmith.generate.options import options_from
 from goldsmith.gold.kit_files import ADAPTER, RECIPE, read_data
-from goldsmith.process.fork_client import ForkServer
+from goldsmith.process.fork_client import ForkClient
 from goldsmith.targets.lone_recipe import LoneRecipe
 from goldsmith.targets.replacements import everything_in, folders_with, imported_modules
 from goldsmith.targets.subject import Project
@@ -38,7 +38,7 @@ class KitRecipe(LoneRecipe):
 
 
 def judge_by_kit(
-    kit: Path, implementation: Path, cases: Sequence[str] = (), fork_server: ForkServer | None = None
+    kit: Path, implementation: Path, cases: Sequence[str] = (), fork_server: ForkClient | None = None
 ) -> Verdict:
     """Run the cases of the kit in a folder on the code in another, and judge what comes out."""
     data = read_data(kit)
@@ -63,7 +63,7 @@ def judge_by_kit(
         request = Request(
             options=msgspec.structs.replace(options_from(config), seed=data.index["seed"]),
             case_timeout=config.case_timeout,
-            opened=Opened(gold, golds, adapter, file),
+            opened=OpenGold(gold, golds, adapter, file),
             fork_server=fork_server,
         )
         submission = Submission(str(implementation), is_tree=True)

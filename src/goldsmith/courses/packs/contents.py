@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from goldsmith.check.provided_restored import Provided, changed_by_solution, changed_record, left_record
+from goldsmith.check.provided_code import Provided, changed_by_solution, changed_record, left_record
 from goldsmith.check.submissions import Submission
 from goldsmith.courses.grade.grader import rubric_for
 from goldsmith.courses.guard.public_file import PublicFile

@@ -14,7 +14,7 @@ from goldsmith.courses.skills.installed_state import (
     EDITED,
     GRAVEST,
     MISSING,
-    Standing,
+    InstallState,
     difference,
     place_to_write,
     standing_of,
@@ -82,11 +82,11 @@ def install_skills(root: Path, only: Sequence[str] = (), *, force: bool = False)
     return _by_skill(done, _GRAVEST)
 
 
-def _is_to_be_written(standing: Standing, force: bool) -> bool:
+def _is_to_be_written(standing: InstallState, force: bool) -> bool:
     return standing.state != CURRENT and (force or not standing.is_somebodys)
 
 
-def _install(root: Path, file: SkillFile, standing: Standing, force: bool) -> Installed:
+def _install(root: Path, file: SkillFile, standing: InstallState, force: bool) -> Installed:
     if not _is_to_be_written(standing, force):
         return _result(file, KEPT if standing.is_somebodys else UNCHANGED, standing)
     path = place_to_write(root, file)
@@ -102,7 +102,7 @@ def _install(root: Path, file: SkillFile, standing: Standing, force: bool) -> In
     return Installed(name=str(file.place), outcome=outcome, found=standing.state, version=standing.version, copy=shown)
 
 
-def _content(file: SkillFile, standing: Standing) -> bytes:
+def _content(file: SkillFile, standing: InstallState) -> bytes:
     """Return the file's bytes, with the line ends that it had."""
     text = file.text.replace("\n", "\r\n") if "\r\n" in standing.content else file.text
     return text.encode("utf-8")
@@ -122,7 +122,7 @@ def _keep_copy(path: Path) -> Path:
         number += 1
 
 
-def _result(file: SkillFile, outcome: str, standing: Standing) -> Installed:
+def _result(file: SkillFile, outcome: str, standing: InstallState) -> Installed:
     lines = difference(file, standing) if standing.is_somebodys else []
     return Installed(
         name=str(file.place),

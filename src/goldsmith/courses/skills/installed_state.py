@@ -17,7 +17,7 @@ GRAVEST = (FOREIGN, EDITED_OUTDATED, OUTDATED, MISSING, EDITED, CURRENT)
 
 
 @dataclass(frozen=True)
-class Standing:
+class InstallState:
     """The state of one file.
 
     `edited` is goldsmith's newest with a user's changes, `edited-outdated` an older one with changes, `foreign` a file
@@ -33,25 +33,25 @@ class Standing:
         return self.state in (EDITED, EDITED_OUTDATED, FOREIGN)
 
 
-def standing_of(root: Path, file: SkillFile) -> Standing:
+def standing_of(root: Path, file: SkillFile) -> InstallState:
     path = root / file.place
     try:
         content = path.read_bytes().decode("utf-8", "surrogateescape")
     except FileNotFoundError:
-        return Standing(MISSING)
+        return InstallState(MISSING)
     except OSError as error:
         raise SkillUnreadable(path, error.strerror or str(error)) from None
     mark, ours = read_mark(content), read_mark(file.text)
     assert ours is not None, "what goldsmith writes has its mark"
     if mark is None:
-        return Standing(FOREIGN, content=content)
+        return InstallState(FOREIGN, content=content)
     same = mark.digest == ours.digest
     if mark.intact:
-        return Standing(CURRENT if same else OUTDATED, mark.version, content)
-    return Standing(EDITED if same else EDITED_OUTDATED, mark.version, content)
+        return InstallState(CURRENT if same else OUTDATED, mark.version, content)
+    return InstallState(EDITED if same else EDITED_OUTDATED, mark.version, content)
 
 
-def difference(file: SkillFile, standing: Standing) -> list[str]:
+def difference(file: SkillFile, standing: InstallState) -> list[str]:
     """Return the diff from what is there to what goldsmith would write."""
     one, two = standing.content.splitlines(), file.text.splitlines()
     name = str(file.place)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from goldsmith.courses.layout.solutions import Placement
 from goldsmith.errors.gold import CopyDisagrees, CopyFailsInSandbox
 from goldsmith.generate.options import Options
-from goldsmith.process.fork_client import ForkServer
+from goldsmith.process.fork_client import ForkClient
 from goldsmith.process.launcher import Watcher
 from goldsmith.targets.subject import Subject
 
@@ -23,7 +23,7 @@ def refuse_disagreeing(
     folder: Path,
     placed: Sequence[Placement],
     *,
-    fork_server: ForkServer | None,
+    fork_server: ForkClient | None,
     watcher: Watcher,
 ) -> str:
     """Check a copy of the solution at the end of step 7 of `generate`; return what there is to note about it. Imports

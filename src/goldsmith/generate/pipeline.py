@@ -19,7 +19,7 @@ from goldsmith.errors.gold import CopyDisagrees, CopyFailsInSandbox, GoldIsStale
 from goldsmith.errors.injection import IsInjected
 from goldsmith.errors.recipe import NoRecipe
 from goldsmith.foundation.wording import count_of
-from goldsmith.generate.confirm import confirm
+from goldsmith.generate.compare_with_previous import confirm
 from goldsmith.generate.contents import Contents, assemble, keep_cases, written_again
 from goldsmith.generate.document import document
 from goldsmith.generate.ensure_recipe import check_notebooks, ensure_recipe
@@ -39,13 +39,13 @@ from goldsmith.generate.sources import Sources, StatSnapshot, hash_sources
 from goldsmith.generate.state import COPY_NAMES, CheckSolution, GenerationState, outcome_of
 from goldsmith.generate.two_runs import gather
 from goldsmith.generate.variants import idle_variants, record_variants
+from goldsmith.gold.advice import Advice, advise, drop_silenced
 from goldsmith.gold.checks import Check, check_tolerances, verify
 from goldsmith.gold.diff import TensorChange, gold_changes
-from goldsmith.gold.effortless_answers import find_hollow, hollow_advice, hollow_problems
-from goldsmith.gold.hints import Advice, advise, drop_silenced
 from goldsmith.gold.load import GoldCase
 from goldsmith.gold.manifest import MANIFEST
 from goldsmith.gold.publish import Staging
+from goldsmith.gold.trivial_answers import find_hollow, hollow_advice, hollow_problems
 from goldsmith.process.launcher import Watcher, run_parallel
 from goldsmith.process.messages import Result
 from goldsmith.process.process_exit import ProcessExit

@@ -11,8 +11,8 @@ from goldsmith.generate.options import Options
 from goldsmith.generate.previous_gold import PreviousGold
 from goldsmith.generate.recording import Recording
 from goldsmith.generate.replay_once import replay_in_float64
+from goldsmith.gold.drift import Movement, judge_float64
 from goldsmith.gold.facts import CaseFacts
-from goldsmith.gold.movement import Movement, judge_float64
 from goldsmith.process.launcher import Watcher
 from goldsmith.targets.subject import Subject
 

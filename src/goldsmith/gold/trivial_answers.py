@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from goldsmith.gold.advice import Advice
 from goldsmith.gold.arrays import is_array, judged_part, leaves_of, numbers_of
 from goldsmith.gold.facts import is_allowed, withheld_paths
-from goldsmith.gold.hints import Advice
 from goldsmith.gold.load import GoldCase
 from goldsmith.gold.manifest import TensorEntry
 from goldsmith.gold.tolerances import Tolerance, tolerance_ratio
@@ -29,7 +29,7 @@ _ALIKE = 0.1
 
 
 @dataclass(frozen=True)
-class Hollow:
+class TrivialPass:
     """A record that `answer` would pass as; `whole` if that is true of every record of its case. If `twin`, the answer
     is another recorded value."""
 
@@ -40,17 +40,17 @@ class Hollow:
     twin: bool = False
 
 
-def find_hollow(cases: Sequence[GoldCase]) -> list[Hollow]:
+def find_hollow(cases: Sequence[GoldCase]) -> list[TrivialPass]:
     """List every record that a hollow answer passes as, unless its recipe allows that with a reason; then at most one
     twin for each case without such records."""
     known = [_Known(case) for case in cases if not case.entry.variant]
-    found: list[Hollow] = []
-    twins: list[Hollow] = []
+    found: list[TrivialPass] = []
+    twins: list[TrivialPass] = []
     for number, item in enumerate(known):
         answers = {record: item.hollow(paths) for record, paths in item.records.items() if item.tells(paths)}
         hollow = {record: answer for record, answer in answers.items() if answer and not item.allows(record)}
         whole = bool(hollow) and all(answers.values())
-        found += [Hollow(item.case.name, item.label(record), answer, whole) for record, answer in hollow.items()]
+        found += [TrivialPass(item.case.name, item.label(record), answer, whole) for record, answer in hollow.items()]
         if not hollow:
             twins += list(item.twins(known[:number]))[:1]
     return [*found, *twins]
@@ -143,17 +143,17 @@ class _Known:
             if is_array(leaf) and path.endswith(f".{name.partition('.')[2]}") and name not in self.withheld:
                 yield "the weights that it starts from", numbers_of(leaf)
 
-    def twins(self, before: Sequence[_Known]) -> Iterator[Hollow]:
+    def twins(self, before: Sequence[_Known]) -> Iterator[TrivialPass]:
         """Yield records that an earlier one of their case passes as, and a case all of whose records have twins in
         earlier cases."""
         telling = [record for record, paths in self.records.items() if self.tells(paths) and not self.allows(record)]
         for number, record in enumerate(telling):
             for other in telling[:number]:
                 if self._are_twins(record, self, other):
-                    yield Hollow(self.case.name, self.label(record), self.label(other), twin=True)
+                    yield TrivialPass(self.case.name, self.label(record), self.label(other), twin=True)
         found = [self._twin_of(record, before) for record in telling]
         if found and all(found):
-            yield Hollow(self.case.name, self.label(telling[0]), found[0], twin=True)
+            yield TrivialPass(self.case.name, self.label(telling[0]), found[0], twin=True)
 
     def _twin_of(self, record: str, before: Sequence[_Known]) -> str:
         others = ((item, other) for item in before for other in item.records)
@@ -179,7 +179,7 @@ def _are_alike(one: TensorEntry, two: TensorEntry) -> bool:
     return all(a is not None and b is not None and abs(a - b) <= _ALIKE * max(sizes) for a, b in pairs)
 
 
-def hollow_problems(found: Sequence[Hollow]) -> dict[str, str]:
+def hollow_problems(found: Sequence[TrivialPass]) -> dict[str, str]:
     """Describe cases of which every record is hollow, by their first record."""
     first = {item.case: item for item in reversed(found) if item.whole}
     return {
@@ -189,7 +189,7 @@ def hollow_problems(found: Sequence[Hollow]) -> dict[str, str]:
     }
 
 
-def hollow_advice(found: Sequence[Hollow], given: Sequence[Advice] = ()) -> list[Advice]:
+def hollow_advice(found: Sequence[TrivialPass], given: Sequence[Advice] = ()) -> list[Advice]:
     """Advise on hollow records of cases that also have others, and on twins: once per kind and case, and not what
     `given` already says."""
     advice: dict[str, Advice] = {}

@@ -12,14 +12,14 @@ from goldsmith.gold.safetensors_reader import open_mapped
 
 
 @dataclass(frozen=True)
-class Shown:
+class PartCoverage:
     """Which functions and methods that students write run in each case, by gold's record."""
 
     runs: Mapping[str, tuple[str, ...]]
     origins: Mapping[str, Mapping[str, tuple[str, ...]]]
 
     @classmethod
-    def of(cls, entries: Mapping[str, CaseEntry], folder: Path) -> Shown:
+    def of(cls, entries: Mapping[str, CaseEntry], folder: Path) -> PartCoverage:
         runs = {name: entry.runs or _runs_in_trace(entry, folder) for name, entry in entries.items()}
         return cls(runs, {name: entry.origins for name, entry in entries.items()})
 

@@ -19,12 +19,12 @@ import msgspec
 
 from goldsmith.check.bounds import MAX_CANDIDATES
 from goldsmith.check.definitions import find_definition
-from goldsmith.check.localisation import Alone, judge_alone, run_alone
-from goldsmith.check.module_traces import Call, by_execution
+from goldsmith.check.localisation import IsolatedRuns, judge_alone, run_alone
+from goldsmith.check.module_traces import Call, in_order_of_return
+from goldsmith.check.part_coverage import PartCoverage, is_constructor, part_of
 from goldsmith.check.part_verdicts import RIGHT, judge_parts
 from goldsmith.check.replay_results import CaseRuns
 from goldsmith.check.replay_workspace import ReplayWorkspace
-from goldsmith.check.shown_parts import Shown, is_constructor, part_of
 from goldsmith.check.trace_pairs import TracePair, off_by, pair_traces, plain_apart
 from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, CaseVerdict, ModuleVerdict
 from goldsmith.errors.base import GoldsmithError
@@ -39,7 +39,7 @@ ended, nobody knows what it would have returned."""
 
 
 @dataclass(frozen=True, eq=False)
-class Look:
+class Probe:
     """A function or method of an inner part in a case that agrees: gold's calls of it there, and which of them gold's
     record chooses to be made alone, if one can be. A submission that lacks that one is given no other."""
 
@@ -86,11 +86,11 @@ class InnerParts:
 
     # --- what to look at ----------------------------------------------------------------------------------------------
 
-    def _looks(self, verdicts: Mapping[str, CaseVerdict]) -> Iterator[Look]:
+    def _looks(self, verdicts: Mapping[str, CaseVerdict]) -> Iterator[Probe]:
         """Choose for each function or method of an inner part that counts as right the narrowest case in which it can
         be called alone. What only other methods of its class call may have been written in their place."""
         entries = {entry.name: entry for entry in self.gold.manifest.cases if not entry.variant}
-        shown = Shown.of(entries, self.gold.folder)
+        shown = PartCoverage.of(entries, self.gold.folder)
         inner = shown.inner_parts
         if not inner:
             return
@@ -104,15 +104,15 @@ class InnerParts:
             looks = [look for case in cases if case.outcome == AGREES and (look := self._look(name, case)) is not None]
             yield from sorted(looks, key=lambda look: look.alone is None)[:1]
 
-    def _look(self, name: str, case: CaseVerdict) -> Look | None:
+    def _look(self, name: str, case: CaseVerdict) -> Probe | None:
         pair = self._pair(case)
         if pair is None:
             return None
         same_part = [call for call in pair.gold if call.own and part_of(call.name) == part_of(name)]
         outer = [call for call in same_part if not any(other.holds(call) for other in same_part)]
-        calls = tuple(call for call in by_execution(outer) if call.name == name)
+        calls = tuple(call for call in in_order_of_return(outer) if call.name == name)
         can_run = [call for call in calls if call.can_be_made_alone and _says(call)]
-        return Look(name, pair, calls, min(can_run, key=lambda call: not call.tells, default=None)) if calls else None
+        return Probe(name, pair, calls, min(can_run, key=lambda call: not call.tells, default=None)) if calls else None
 
     def _pair(self, case: CaseVerdict, traced: CaseRuns | None = None) -> TracePair | None:
         """Return gold's calls in a case, or in the variant that was met, with theirs in the run that was `traced`."""
@@ -132,7 +132,7 @@ class InnerParts:
 
     # --- judging ------------------------------------------------------------------------------------------------------
 
-    def _found(self, looks: Sequence[Look], verdicts: Mapping[str, CaseVerdict]) -> dict[Look, ModuleVerdict | None]:
+    def _found(self, looks: Sequence[Probe], verdicts: Mapping[str, CaseVerdict]) -> dict[Probe, ModuleVerdict | None]:
         """Return what is wrong, and None for what was not seen to be right; what is right is left out."""
         calls: dict[str, list[Call]] = {}
         for look in looks:
@@ -144,7 +144,7 @@ class InnerParts:
         replaced = [look for look in looks if self._is_replaced(look, alone)]
         doubtful = [look for look, item in judged.items() if item is None or item.outcome != AGREES or look in replaced]
         uses = self._uses(doubtful, replaced, verdicts) if doubtful else {}
-        found: dict[Look, ModuleVerdict | None] = {}
+        found: dict[Probe, ModuleVerdict | None] = {}
         for look, use in uses.items():
             item = judged[look]
             if use == "unused" and item is not None and _is_wrong(look, item, alone):
@@ -153,7 +153,7 @@ class InnerParts:
                 found[look] = None
         return found
 
-    def _is_replaced(self, look: Look, alone: Alone) -> bool:
+    def _is_replaced(self, look: Probe, alone: IsolatedRuns) -> bool:
         """Return whether a module of another class was called in place of the part, which the submission has, too."""
         call = look.alone
         answer = alone.runs.get((look.pair.case, call.position)) if call else None
@@ -162,8 +162,8 @@ class InnerParts:
         return call.kind not in answer.classes and bool(find_definition(self.files, call.kind, call.function))
 
     def _uses(
-        self, looks: Sequence[Look], replaced: Sequence[Look], verdicts: Mapping[str, CaseVerdict]
-    ) -> dict[Look, Use]:
+        self, looks: Sequence[Probe], replaced: Sequence[Probe], verdicts: Mapping[str, CaseVerdict]
+    ) -> dict[Probe, Use]:
         """Find out by a traced run what the submission uses. Those `replaced` are found by their class alone."""
         cases: dict[tuple[str, ...], list[str]] = {}
         for name in dict.fromkeys(look.pair.case for look in looks):
@@ -185,13 +185,13 @@ def _says(call: Call) -> bool:
     return kept and bool(call.outputs or call.after or plain_values(call.returned))
 
 
-def _judge(look: Look, alone: Alone) -> ModuleVerdict | None:
+def _judge(look: Probe, alone: IsolatedRuns) -> ModuleVerdict | None:
     """Judge the call that was made alone; None if it was not."""
     answer = alone.runs.get((look.pair.case, look.alone.position)) if look.alone else None
     return judge_alone(look.pair, look.alone, answer) if look.alone and answer else None
 
 
-def _is_wrong(look: Look, judged: ModuleVerdict, alone: Alone) -> bool:
+def _is_wrong(look: Probe, judged: ModuleVerdict, alone: IsolatedRuns) -> bool:
     """Return whether a call made alone speaks against a part that is not in use. Other answers do not if each call has
     another: then nobody's would be gold's."""
     if look.alone is None or judged.outcome == AGREES:
@@ -204,7 +204,7 @@ def _is_wrong(look: Look, judged: ModuleVerdict, alone: Alone) -> bool:
     return judged.outcome == COULD_NOT_RUN or all(_apart(later, first) <= limit for later in again)
 
 
-def _use(look: Look, pair: TracePair | None, *, by_name: bool) -> Use:
+def _use(look: Probe, pair: TracePair | None, *, by_name: bool) -> Use:
     """Say whether the submission uses a part: it does where a call returned what one of gold's did, and was not given
     that. A call that returned something else may have been made for nothing, or its callers know what to do with it:
     that is unknown. A call that raised an error, or whose answer takes no work, is no use of it."""
@@ -233,7 +233,7 @@ def _takes_work(call: Call) -> bool:
     return call.tells and fresh
 
 
-def _does_something(theirs: Call, look: Look) -> bool:
+def _does_something(theirs: Call, look: Probe) -> bool:
     """Return whether a call returns something, or changes what it is given, where gold's does."""
     returns = any(gold.returned != [None] for gold in look.calls)
     changes = any(gold.overwrote for gold in look.calls)
