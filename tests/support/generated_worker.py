@@ -334,7 +334,7 @@ class Player:
             lambda: os.mkfifo(path),
             lambda: path.mkdir(),
             lambda: socket.socket(socket.AF_UNIX).bind(str(path)),
-            lambda: path.touch(0o000),
+            lambda: os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o000)),  # touch() follows links
             lambda: None,
         ]
         with contextlib.suppress(OSError):

@@ -15,6 +15,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from itertools import repeat
+from multiprocessing import get_context
 from pathlib import Path
 
 from promises import test_interruption as interruption
@@ -26,8 +29,9 @@ from support.return_path import Found, ReturnPath
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "soak.md"
 KILLS, CHILDREN, END = "<!-- begin: kills -->", "<!-- begin: children -->", "<!-- end -->"
 RANDOM, BY_COMMAND, GENERATE = 250, 60, 120
-IN_ONE_PROCESS, AS_PROCESSES, AT_ONCE = 10_000, 500, 250
-"""How many submissions leave generated things behind; the first of the second kind has the number 10^6."""
+IN_ONE_PROCESS, AS_PROCESSES, AT_ONCE, SIDE_BY_SIDE = 10_000, 500, 250, 4
+"""How many submissions leave generated things behind; the first of the second kind has the number 10^6. Of a batch's
+time, most is spent waiting for what never comes, so that several batches run side by side."""
 
 
 def main() -> int:
@@ -60,15 +64,21 @@ def children(problems: list[str]) -> Iterator[tuple[object, ...]]:
         ("generated results", False, 0, IN_ONE_PROCESS),
         ("processes that generate them", True, 10**6, AS_PROCESSES),
     ):
-        total = Found()
-        for start in range(first, first + count, AT_ONCE):
-            with tempfile.TemporaryDirectory() as folder:
-                numbers = range(start, min(start + AT_ONCE, first + count))
-                total.add(ReturnPath(Path(folder)).try_all(numbers, processes=processes))
-            print(f"{total.tried} of {count}, {len(total.problems)} problems", file=sys.stderr, flush=True)
+        total, end = Found(), first + count
+        batches = [range(start, min(start + AT_ONCE, end)) for start in range(first, end, AT_ONCE)]
+        # spawned, not forked: each batch is to find the memory of a process that has graded nothing yet
+        with ProcessPoolExecutor(SIDE_BY_SIDE, get_context("spawn"), max_tasks_per_child=1) as pool:
+            for found in pool.map(tried, batches, repeat(processes)):
+                total.add(found)
+                print(f"{total.tried} of {count}, {len(total.problems)} problems", file=sys.stderr, flush=True)
         problems += total.problems
         size = f"{total.grown // 2**20} MiB"
         yield name, total.tried, total.children, f"{total.slowest:.0f} s", size, len(total.problems)
+
+
+def tried(numbers: range, processes: bool) -> Found:
+    with tempfile.TemporaryDirectory() as folder:
+        return ReturnPath(Path(folder)).try_all(numbers, processes=processes)
 
 
 def rows() -> Iterator[tuple[object, ...]]:
