@@ -70,7 +70,7 @@ def _without_times(value: Any) -> Any:
 
 def _portable(text: str) -> str:
     """Return `text` without hashes, and without the numbers that another processor may round differently."""
-    text = re.sub(r"-?\d+(\.\d+)?e[+-]?\d+|-?\d+\.\d+|\d+(?= ?%)|\b[0-9a-f]{16,}\b", "~", text)
+    text = re.sub(r"\b[0-9a-f]{16,}\b|-?\d+(\.\d+)?e[+-]?\d+|-?\d+\.\d+|\d+(?= ?%)", "~", text)
     return re.sub(r"\d+ of \d+ elements", "~ of ~ elements", text)
 
 
