@@ -87,25 +87,25 @@ submissions: $(BIN)/.ready  ## check every submission of the corpus against what
 kits: $(BIN)/.ready  ## the same with the kits that students get, in place of gold
 	$(WITH_TESTS) scripts/kit_table.py $(ARGS)
 
-drafts: $(BIN)/.ready  ## draft recipes for whole assignments, and count what they are worth: the table of docs/recipes.md
+drafts: $(BIN)/.ready  ## draft recipes for whole assignments, and count what they are worth: the table of docs/contributing/measurements/drafts.md
 	$(WITH_TESTS) scripts/draft_table.py $(ARGS)
 
-reports: $(BIN)/.ready  ## regenerate the reports of docs/six-reports.md
+reports: $(BIN)/.ready  ## regenerate the reports of docs/contributing/measurements/six-reports.md
 	$(WITH_TESTS) scripts/six_reports.py --write
 
-tolerances: $(BIN)/.ready  ## measure the tables of docs/tolerances.md again
+tolerances: $(BIN)/.ready  ## measure the tables of docs/contributing/measurements/tolerances.md again
 	$(WITH_TESTS) scripts/tolerance_tables.py --write
 
-rigor: $(BIN)/.ready  ## measure the tables of docs/rigor.md and docs/operators.md again
+rigor: $(BIN)/.ready  ## measure the table of docs/contributing/measurements/rigor.md again
 	$(BIN)/python scripts/mutant_tables.py --write
 
 behaviour: $(BIN)/.ready  ## what the program says and makes, compared with what is kept; ACCEPT=1 keeps it, SECTIONS picks some
 	$(WITH_TESTS) scripts/behaviour.py $(SECTIONS) $(if $(ACCEPT),--accept)
 
-soak: $(BIN)/.ready  ## the long kill test and ten thousand hostile children, and their tables in docs/soak.md
+soak: $(BIN)/.ready  ## the long kill test and ten thousand hostile children, and their tables in docs/contributing/measurements/soak.md
 	$(WITH_TESTS) -m support.soak --write
 
-hostile: $(BIN)/.ready  ## every attack, with bubblewrap and without, as root and not; the table in docs/sandbox.md
+hostile: $(BIN)/.ready  ## every attack, with bubblewrap and without, as root and not; the table in docs/contributing/measurements/attacks.md
 	$(WITH_TESTS) -m support.hostile_ways --write
 
 # An extra, never a condition: where it cannot be had, tests that need it are skipped and say so.

@@ -1,5 +1,5 @@
 """Draft a recipe for each bundled assignment and each shape of a course, and print what became of it: the numbers of
-docs/recipes.md.
+measurements/drafts.md.
 
 PYTHONPATH=tests python scripts/draft_table.py [NAME …] [--mutants N]
 """

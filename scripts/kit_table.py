@@ -2,7 +2,7 @@
 
 `make kits` prints one line for each that the kit judges differently, with the reason, and a table: did right work pass,
 was wrong work caught, is the part named that is to blame. Names of submissions, or `scratch-2`, choose some; `--write`
-puts the table and the exceptions into docs/how-to/handout.md.
+puts the table and the exceptions into measurements/kits.md.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from goldsmith.courses.layout.layout import Course
 from goldsmith.gold.kit_files import LIST
 from goldsmith.process.fork_client import ForkClient, fork_server
 
-PAGE = Path(__file__).parents[1] / "docs" / "how-to" / "handout.md"
+PAGE = Path(__file__).parents[1] / "docs/contributing/measurements/kits.md"
 MARK = "<!-- make kits -->\n\n"
 _WRONG = ("differs", "could-not-run")
 
@@ -150,9 +150,8 @@ def main(arguments: Sequence[str]) -> int:
             print(f"{item.known.assignment}/{item.known.name}: {item.why}", flush=True)
     text = "\n".join([*table(found, kits), "", *exceptions(found)])
     if "--write" in arguments:
-        before, mark, after = PAGE.read_text(encoding="utf-8").partition(MARK)
-        rest = after.partition("\n\n## ")
-        PAGE.write_text(f"{before}{mark}{text}{rest[1]}{rest[2]}", encoding="utf-8")
+        before, mark, _ = PAGE.read_text(encoding="utf-8").partition(MARK)
+        PAGE.write_text(f"{before}{mark}{text}\n", encoding="utf-8")
     print("", text, sep="\n")
     return 1 if any(item.is_right and item.is_caught for item in found) else 0
 

@@ -1,7 +1,7 @@
-"""Prints the tables of `docs/rigor.md` and `docs/operators.md`: what becomes of every mutant of the bundled course,
-compared with its internal tests and a plain comparison; and every operator.
+"""Prints the table of docs/contributing/measurements/rigor.md: what becomes of every mutant of the bundled course,
+compared with its internal tests and a plain comparison.
 
-python scripts/mutant_tables.py [--write] [--operators]
+python scripts/mutant_tables.py [--write]
 """
 
 from __future__ import annotations
@@ -14,44 +14,28 @@ from pathlib import Path
 
 from goldsmith.courses.layout.example import copy_example
 from goldsmith.generate.options import Options
-from goldsmith.mutants.load_operators import operators_of
 from goldsmith.mutants.measure import RigorOptions, measure
 from goldsmith.mutants.results import Rigor
 
-DOCS = Path(__file__).resolve().parents[1] / "docs"
+PAGE = Path(__file__).resolve().parents[1] / "docs/contributing/measurements/rigor.md"
 BEGIN, END = "<!-- begin: printed by scripts/mutant_tables.py -->", "<!-- end -->"
 
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         course = copy_example(Path(folder, "course"))
-        tables = {"operators.md": "\n".join(operators(operators_of(course)))}
-        if "--operators" not in sys.argv:
-            wanted = RigorOptions(
-                options=Options(seed=42, threads=1, timeout=600),
-                case_timeout=60,
-                jobs=len(os.sched_getaffinity(0)),
-                keep=False,
-                baselines=True,
-            )
-            tables["rigor.md"] = "\n".join(scores([measure(item, wanted) for item in course.assignments()]))
-    for name, text in tables.items():
-        print(text)
-        if "--write" in sys.argv:
-            page = (DOCS / name).read_text()
-            (DOCS / name).write_text(f"{page.partition(BEGIN)[0]}{BEGIN}\n{text}\n{END}{page.partition(END)[2]}")
-
-
-def operators(found: object) -> Iterator[str]:
-    """Every operator, by family."""
-    assert isinstance(found, list)
-    family = ""
-    for item in found:
-        if item.family != family:
-            family = item.family
-            yield f"\n## {family}\n\n| operator | what is wrong with such a mutant |\n|---|---|"
-        yield f"| `{item.name}` | {item.description} |"
-    yield ""
+        wanted = RigorOptions(
+            options=Options(seed=42, threads=1, timeout=600),
+            case_timeout=60,
+            jobs=len(os.sched_getaffinity(0)),
+            keep=False,
+            baselines=True,
+        )
+        text = "\n".join(scores([measure(item, wanted) for item in course.assignments()]))
+    print(text)
+    if "--write" in sys.argv:
+        page = PAGE.read_text()
+        PAGE.write_text(f"{page.partition(BEGIN)[0]}{BEGIN}\n{text}\n{END}{page.partition(END)[2]}")
 
 
 def scores(measured: list[Rigor]) -> Iterator[str]:

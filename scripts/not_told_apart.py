@@ -1,5 +1,5 @@
 """Print which mutants no run tells from the solution, in the bundled course and in two of the courses of
-the course shapes, as an earlier commit judged them and as the working tree does: the numbers of docs/rigor.md.
+the course shapes, as an earlier commit judged them and as the working tree does: the numbers of measurements/rigor.md.
 
 PYTHONPATH=tests python scripts/not_told_apart.py [--before COMMIT]
 """

@@ -4,7 +4,7 @@ PYTHONPATH=tests python scripts/port_table.py [--seeds N] [--only NAME] [--write
 
 Prints a table, and says which mistakes were not named exactly; exits with 1 if a right port does not agree or a wrong
 one does. goldsmith gets no adapter. Hooks are told by hand where weights go and which modules correspond, but for those
-that return something else in a right port. `--write` puts the table into docs/porting.md. Needs transformers
+that return something else in a right port. `--write` puts the table into measurements/ports.md. Needs transformers
 (`make test-port` installs it); nothing is downloaded.
 """
 
@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
-PAGE = ROOT / "docs" / "porting.md"
+PAGE = ROOT / "docs/contributing/measurements/ports.md"
 BEGIN, END = "<!-- begin: printed by scripts/port_table.py -->", "<!-- end of ten models -->"
 AGREES = "agrees"
 

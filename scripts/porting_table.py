@@ -3,8 +3,8 @@
 python scripts/porting_table.py [--write]
 
 Prints a table, in float32 and in bfloat16, and exits with 1 if goldsmith is wrong about one; `--write` puts the table
-into docs/porting.md. Seconds are processor time of the whole command with both of its processes, so that they depend on
-nothing else that runs.
+into measurements/ports.md. Seconds are processor time of the whole command with both of its processes, so that they
+depend on nothing else that runs.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any
 
 ROOT = Path(__file__).parents[1]
 EXAMPLE = ROOT / "examples" / "porting"
-PAGE = ROOT / "docs" / "porting.md"
+PAGE = ROOT / "docs/contributing/measurements/ports.md"
 BEGIN, END = "<!-- begin: printed by scripts/porting_table.py -->", "<!-- end -->"
 INIT, INPUT = (48, 4), (2, 11, 48)
 DTYPES = ("float32", "bfloat16")

@@ -1,5 +1,5 @@
-"""Write docs/reference from the code: commands, settings, the manifest, JSON output, exit codes. Nothing there is
-written by hand."""
+"""Write docs/reference from the code: commands, settings, the manifest, JSON output, exit codes, mutation operators.
+Nothing there is written by hand."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from goldsmith.courses.layout.command_config import GradeConfig, GuardConfig, Ha
 from goldsmith.courses.layout.config import AssignmentConfig, Config, ItemConfig, RubricConfig
 from goldsmith.errors.base import AGAINST, COULD_NOT_RUN, INTERRUPTED, USAGE
 from goldsmith.gold.manifest import SCHEMA, Manifest
+from goldsmith.mutants.load_operators import built_in_operators
 from goldsmith.render.json_output import Envelope, Error
 
 FOLDER = Path(__file__).parent.parent / "docs" / "reference"
@@ -236,6 +237,23 @@ def exit_code_page() -> str:
     return _page(lines)
 
 
+def operators_page() -> str:
+    lines = [
+        "# The mistakes that mutants imitate",
+        "",
+        "`goldsmith rigor` puts each of these into the solution wherever it fits, one at a time, as a change of one",
+        "line. Where two operators would make the same mutant, the one further up makes it. [Rigor](../rigor.md)",
+        "explains mutants and how a course adds operators of its own.",
+    ]
+    family = ""
+    for item in built_in_operators():
+        if item.family != family:
+            family = item.family
+            lines += ["", f"## {family}", "", "| operator | what is wrong with such a mutant |", "|---|---|"]
+        lines.append(f"| `{item.name}` | {item.description} |")
+    return _page(lines)
+
+
 def _anchor(title: str) -> str:
     return title.lower().replace(" ", "-")
 
@@ -252,6 +270,7 @@ def pages() -> dict[str, str]:
         "manifest.md": manifest_page(),
         "json.md": json_page(),
         "exit-codes.md": exit_code_page(),
+        "operators.md": operators_page(),
     }
 
 

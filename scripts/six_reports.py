@@ -1,4 +1,4 @@
-"""Six submissions of the corpus and the feedback that their authors get: the reports of docs/six-reports.md.
+"""Six submissions of the corpus and the feedback that their authors get: the reports of measurements/six-reports.md.
 
 `make reports` prints them; with `--write` they take the place of those in the page.
 """
@@ -20,7 +20,7 @@ from goldsmith.courses.layout.example import copy_example
 from goldsmith.courses.layout.layout import Course
 from goldsmith.process.fork_client import fork_server
 
-PAGE = Path(__file__).parent.parent / "docs" / "six-reports.md"
+PAGE = Path(__file__).parent.parent / "docs/contributing/measurements/six-reports.md"
 _END = "```\n"
 CHOSEN = (
     ("scratch-1", "final-norm-dropped"),

@@ -3,7 +3,8 @@
 `make submissions` prints one line for each that is not judged right, and a table of how they were: was it caught, is
 the part named that is to blame, was an innocent part called wrong, did a guilty part earn its points, which right parts
 of wrong work earned nothing, did right work get all of its points. Names of submissions, or `scratch-2`, choose some;
-`--course=FOLDER` takes other gold; `--write` puts the table into docs/checking.md, `--json` prints the verdicts.
+`--course=FOLDER` takes other gold; `--write` puts the table into measurements/submissions.md, `--json` prints
+the verdicts.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from goldsmith.process.fork_client import ForkClient, fork_server
 
 __all__ = ["CORPUS", "Judged", "Known", "judged", "known"]
 
-PAGE = Path(__file__).parents[1] / "docs" / "checking.md"
+PAGE = Path(__file__).parents[1] / "docs/contributing/measurements/submissions.md"
 ASSIGNMENTS = ("scratch-1", "scratch-2", "scratch-3")
 """Those of the bundled course."""
 _EACH = 20.0

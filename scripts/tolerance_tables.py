@@ -1,4 +1,4 @@
-"""Prints `docs/tolerances.md`'s tables: noise and tolerance of every tensor, and what they do to correct work.
+"""Prints `measurements/tolerances.md`'s tables: noise and tolerance of every tensor, and what they do to correct work.
 
 python scripts/tolerance_tables.py [--write]
 """
@@ -20,7 +20,7 @@ from goldsmith.courses.layout.layout import Course
 from goldsmith.gold.arrays import judged_leaves, numbers_of
 from goldsmith.gold.load import GoldCase, load_gold
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "tolerances.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs/contributing/measurements/tolerances.md"
 BEGIN, END = "<!-- begin: printed by scripts/tolerance_tables.py -->", "<!-- end -->"
 
 

@@ -13,6 +13,7 @@ import tomllib
 from pathlib import Path
 
 import click
+import docs_words
 import msgspec
 import numpy as np
 import pytest
@@ -44,7 +45,7 @@ ACTED_OUT = [
     "docs/contributing/operator.md",
     "docs/contributing/engine.md",
 ]
-KINDS_WITHOUT_CULPRIT = {
+ELSEWHERE = {
     "docs/tutorial.md": "test_tutorials.py",
     "docs/other-layouts.md": "test_tutorials.py",
     "docs/adapters.md": "read below",
@@ -102,7 +103,7 @@ def test_every_block_is_run_or_parsed_or_output(page: Path) -> None:
     for block in blocks:
         READ[block.language](block)
     if any(block.language in ("bash", "python") for block in blocks):
-        assert (name in ACTED_OUT) != (name in KINDS_WITHOUT_CULPRIT), f"{name} is neither acted out nor excused"
+        assert (name in ACTED_OUT) != (name in ELSEWHERE), f"{name} is neither acted out nor excused"
 
 
 def _settings(block: Block) -> None:
@@ -241,3 +242,20 @@ def test_the_files_that_a_page_names_exist(page: str) -> None:
 def test_no_file_is_more_than_one_person_can_hold_in_mind() -> None:
     for path in [*(ROOT / "src").rglob("*.py"), *(ROOT / "tests").rglob("*.py")]:
         assert len(path.read_text(encoding="utf-8").splitlines()) <= 400, path
+
+
+def test_users_have_no_more_to_read_than_the_limit() -> None:
+    """`python scripts/docs_words.py` lists the pages; tables about ourselves belong to contributing/measurements."""
+    assert docs_words.words()["users"] <= docs_words.LIMIT
+
+
+def test_every_measurement_is_listed_with_the_command_that_makes_it() -> None:
+    folder = ROOT / "docs/contributing/measurements"
+    rows = re.findall(r"^\| \[[\w ]+\]\((\S+)\) \| .+ \| `.+` \|$", (folder / "index.md").read_text("utf-8"), re.M)
+    assert sorted(rows) == sorted(page.name for page in folder.glob("*.md") if page.name != "index.md")
+
+
+def test_every_page_that_a_script_writes_into_is_there() -> None:
+    for path in [*(ROOT / "scripts").glob("*.py"), *(ROOT / "tests/support").glob("*.py")]:
+        for page in re.findall(r"docs/contributing/measurements/[\w-]+\.md", path.read_text(encoding="utf-8")):
+            assert (ROOT / page).is_file(), f"{path.name}: {page}"

@@ -1,6 +1,6 @@
 """The attack corpus at both levels of the sandbox, as root and as an ordinary user: `make hostile`.
 
-Prints the table of docs/sandbox.md and, with --write, puts it there. A way that cannot be tried here says why.
+Prints the table of measurements/attacks.md and, with --write, puts it there. A way that cannot be tried here says why.
 Files of tests that are named are run instead of the whole corpus: `test_hostile_sample.py` is a quick sample of it.
 Exit code 1 if an attack did not fail as it must, in any way.
 """
@@ -21,7 +21,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 TESTS = Path(__file__).resolve().parents[1]
-PAGE = TESTS.parent / "docs" / "sandbox.md"
+PAGE = TESTS.parent / "docs/contributing/measurements/attacks.md"
 BEGIN, END = "<!-- begin: printed by tests/support/hostile_ways.py -->", "<!-- end -->"
 _ORDINARY = "nobody"
 _SHOWN = 12

@@ -1,4 +1,4 @@
-"""The long tests: `make soak`. Prints the tables of docs/soak.md and, with --write, puts them there.
+"""The long tests: `make soak`. Prints the tables of measurements/soak.md and, with --write, puts them there.
 
 Everything is real: processes, SIGKILL, files. After each kill the course is recovered and compared with what it was.
 What hostile children leave behind is generated, and judged as it is when a class is graded. `--only children` or
@@ -26,7 +26,7 @@ from support.course import COMMAND, RECIPE_FILE, CourseOnDisk, numpy_course
 from support.kill import killed_after, killed_at_step, random_moments, whole_tree
 from support.return_path import Found, ReturnPath
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "soak.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs/contributing/measurements/soak.md"
 KILLS, CHILDREN, END = "<!-- begin: kills -->", "<!-- begin: children -->", "<!-- end -->"
 RANDOM, BY_COMMAND, GENERATE = 250, 60, 120
 IN_ONE_PROCESS, AS_PROCESSES, AT_ONCE, SIDE_BY_SIDE = 10_000, 500, 250, 4

@@ -9,12 +9,17 @@ from goldsmith.errors.mutants import BadOperators
 from goldsmith.mutants.registry import REGISTERED, Operator
 
 
-def operators_of(course: Course) -> list[Operator]:
+def built_in_operators() -> list[Operator]:
     import goldsmith.mutants.operators  # noqa: F401  (where they are registered)
 
+    return list(REGISTERED.values())
+
+
+def operators_of(course: Course) -> list[Operator]:
+    built_in = built_in_operators()
     file = course.config.rigor.operators
     if not file:
-        return list(REGISTERED.values())
+        return built_in
     common = dict(REGISTERED)
     try:
         runpy.run_path(str(course.root / file))
