@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import msgspec
 
-from goldsmith.check.verdicts import Verdict
 from goldsmith.courses.handout.make_kit import HandedOut
 from goldsmith.courses.injection.results import InjectionResult, ResetResult
 from goldsmith.courses.internal_tests.verdict import InternalVerdict
@@ -18,6 +17,7 @@ from goldsmith.generate.gold_difference import GoldDifference
 from goldsmith.generate.outcome import Outcome
 from goldsmith.generate.status import AssignmentStatus
 from goldsmith.generate.verify import Proof
+from goldsmith.judge.verdicts import Verdict
 from goldsmith.model_parity.result import BriefParity, ParityReport
 from goldsmith.render.doctor import MachineSummary
 from goldsmith.render.grades import ClassSummary, GradedSubmission

@@ -17,12 +17,12 @@ from pathlib import Path
 from submission_tables import ASSIGNMENTS, judged
 
 from corpora.known_submissions import Known, known
-from goldsmith.check.verdicts import Verdict
 from goldsmith.courses.handout.judge_kit import judge_by_kit
 from goldsmith.courses.handout.make_kit import HandedOut, hand_out
 from goldsmith.courses.layout.example import copy_example
 from goldsmith.courses.layout.layout import Course
 from goldsmith.gold.kit_files import LIST
+from goldsmith.judge.verdicts import Verdict
 from goldsmith.process.fork_client import ForkClient, fork_server
 
 PAGE = Path(__file__).parents[1] / "docs/contributing/measurements/kits.md"

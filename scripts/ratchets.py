@@ -23,7 +23,7 @@ from trace_walk import walks
 ROOT = Path(__file__).parents[1]
 KEPT = Path(__file__).with_suffix(".toml")
 SOURCE = ROOT / "src" / "goldsmith"
-JUDGES = ("check.attribution", "check.case_verdict", "model_parity.judge", "pytest_support.check_values")
+JUDGES = ("judge.attribution", "judge.case", "model_parity.judge", "pytest_support.check_values")
 """Modules that decide; a judge runs nothing, so it should not import what does."""
 WALK_SLACK = 4
 """Two walks of the same source were seen to differ by 2: which of two threads first calls a function is chance."""

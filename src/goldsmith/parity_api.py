@@ -11,8 +11,8 @@ from typing import Any
 
 import msgspec
 
-from goldsmith.check.evidence import Evidence
 from goldsmith.errors.parity import BadAdapterRules, BadTolerance, CannotCombine, NoSuchDtype, NotCallable
+from goldsmith.judge.evidence import Evidence
 from goldsmith.model_parity.both_sides import ParityAsk
 from goldsmith.model_parity.judge import judge_parity
 from goldsmith.model_parity.noise import QUICK

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from goldsmith.check.verdicts import CaseVerdict
 from goldsmith.gold.manifest import read_manifest
+from goldsmith.judge.verdicts import CaseVerdict
 from goldsmith.process.fork_client import ForkClient
 from support.check_course import RECIPE, SOLUTION, STARTER, check, checked_course, hand_in, judge, outcomes
 from support.course import RECIPE_FILE, CourseOnDisk, numpy_course

@@ -8,10 +8,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from goldsmith.check.blind_records import without_blind_records
-from goldsmith.check.criteria import Criteria
-from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, INCONCLUSIVE, CaseVerdict
 from goldsmith.comparison.against_gold import judge
+from goldsmith.judge.blind_records import without_blind_records
+from goldsmith.judge.criteria import Criteria
+from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, INCONCLUSIVE, CaseVerdict
 from support.calibration_course import calibrated
 from support.course import CourseOnDisk
 

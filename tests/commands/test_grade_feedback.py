@@ -10,15 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from goldsmith import compare
-from goldsmith.check.case_verdict import shown_path
 from goldsmith.check.check import first_case
-from goldsmith.check.leaf_words import STEP_WORDS, how_far, leaf_lines, step_of
 from goldsmith.comparison.results import SKETCHED
 from goldsmith.courses.grade.feedback import feedback_markdown
 from goldsmith.courses.grade.grades import grade
 from goldsmith.courses.grade.overview import overview_of
 from goldsmith.courses.grade.redaction import code, escaped
 from goldsmith.courses.grade.verdict_markdown import verdict_markdown
+from goldsmith.judge.case import shown_path
+from goldsmith.judge.leaf_words import STEP_WORDS, how_far, leaf_lines, step_of
 from support.made_verdicts import CASES, case, failed, leaf, part, rubric, shown, source, texts, verdict
 
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from goldsmith.check.verdicts import ForbiddenUse, Verdict
 from goldsmith.courses.grade.feedback import feedback_markdown
 from goldsmith.courses.grade.grades import grade
 from goldsmith.courses.grade.overview import overview_markdown, overview_of
 from goldsmith.courses.grade.rubric import make_rubric
 from goldsmith.courses.layout.config import RubricConfig
+from goldsmith.judge.verdicts import ForbiddenUse, Verdict
 from goldsmith.process.fork_client import ForkClient
 from goldsmith.source_code.forbidden import forbidden_uses
 from support.check_course import STARTER, checked_course, hand_in, judge, outcomes

@@ -13,13 +13,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from goldsmith.check.verdicts import ForbiddenUse
 from goldsmith.courses.grade.canvas import CanvasMerge, CanvasPlan
 from goldsmith.courses.grade.csv_cells import cells_of, with_cells
 from goldsmith.courses.grade.grades import grade
 from goldsmith.courses.grade.result_files import autolab_line
 from goldsmith.courses.layout.layout import find_course
 from goldsmith.errors.base import GoldsmithError
+from goldsmith.judge.verdicts import ForbiddenUse
 from support.check_course import checked_course, hand_in
 from support.course import CourseOnDisk
 from support.made_verdicts import case, rubric, verdict

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from goldsmith.check.recipe_failures import RECIPE, excuse
-from goldsmith.check.verdicts import COULD_NOT_RUN, ERROR, CaseVerdict
+from goldsmith.judge.verdicts import COULD_NOT_RUN, ERROR, CaseVerdict
 from goldsmith.process.messages import Failure, Frame
 from goldsmith.sandbox import private_network
 from goldsmith.sandbox.capabilities import probe

@@ -15,7 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from goldsmith.check.verdicts import Verdict, gravest
 from goldsmith.courses.grade.grade_class import Class
 from goldsmith.courses.grade.grades import Grade, grade, rejected
 from goldsmith.courses.grade.overview import overview_markdown, overview_of, summary_line
@@ -24,6 +23,7 @@ from goldsmith.courses.grade.scoring import score
 from goldsmith.courses.layout.config import Config, ItemConfig, RubricConfig, read_config
 from goldsmith.courses.layout.layout import find_course
 from goldsmith.errors.course import BadConfig
+from goldsmith.judge.verdicts import Verdict, gravest
 from goldsmith.render.grades import GradingProgress, graded_submissions, grading_progress, show_grades, summarise_class
 from goldsmith.render.json_output import encode_report
 from support.course import CourseOnDisk

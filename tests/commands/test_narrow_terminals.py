@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
-from goldsmith.check.verdicts import CaseVerdict
 from goldsmith.courses.grade.grades import grade
 from goldsmith.courses.grade.overview import overview_of
 from goldsmith.courses.guard.similarity import Similarity
 from goldsmith.gold.diff import TensorChange
+from goldsmith.judge.verdicts import CaseVerdict
 from goldsmith.render.columns import shortened, wrapped
 from goldsmith.render.gold_diff import show_changes
 from goldsmith.render.grades import show_grades

@@ -12,9 +12,9 @@ import pytest
 
 import goldsmith
 from corpora.course_shapes import basics
-from goldsmith.check import verdict_words as words
-from goldsmith.check.verdicts import CaseVerdict, Verdict
 from goldsmith.help_topics import TOPICS, topic_text
+from goldsmith.judge import words
+from goldsmith.judge.verdicts import CaseVerdict, Verdict
 from support.course import RECIPE, RECIPE_FILE, SOLUTION, STARTER, CourseOnDisk, recipe
 
 PLACES = {

@@ -10,10 +10,10 @@ import pytest
 from goldsmith.check.check_context import CheckContext
 from goldsmith.check.request import OpenGold, Request, open_adapter, open_gold
 from goldsmith.check.submissions import Submission
-from goldsmith.check.verdicts import AGREES
 from goldsmith.courses.layout.layout import find_course
 from goldsmith.courses.layout.solutions import Placement, placements
 from goldsmith.generate.options import Options
+from goldsmith.judge.verdicts import AGREES
 from goldsmith.mutants.workspace_pool import PooledWorkspace, WorkspacePool
 from goldsmith.process.fork_client import ForkClient
 from support.course import CourseOnDisk

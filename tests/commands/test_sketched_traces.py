@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from corpora.known_submissions import SOLUTIONS, known
-from goldsmith.check.module_traces import INDEX, calls_in
 from goldsmith.gold.safetensors_reader import Mapped, open_mapped
 from goldsmith.gold.sketches.sketch import Sketch
 from goldsmith.gold.trace_tensors import NOT_KEPT, keeps_sketches, with_sketches
+from goldsmith.judge.traces import INDEX, calls_in
 from support.course import CourseOnDisk, copy_of_example, numpy_course
 
 STARTER = """

@@ -20,9 +20,9 @@ import pytest
 import yaml
 
 import goldsmith
-from goldsmith.check.leaf_words import how_far, leaf_lines
 from goldsmith.cli.app import commands
 from goldsmith.courses.layout.config import Config
+from goldsmith.judge.leaf_words import how_far, leaf_lines
 from goldsmith.weights.rules import read_adapter
 from support.doc_pages import PAGES, ROOT, Block, act_out, anchors_of, blocks_of, links_of
 

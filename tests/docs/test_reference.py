@@ -10,8 +10,8 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 import msgspec
 import pytest
 
-from goldsmith.check.verdicts import Outcome as ImplementationOutcome
 from goldsmith.courses.grade.scoring import ItemOutcome
+from goldsmith.judge.verdicts import Outcome as ImplementationOutcome
 from goldsmith.mutants.results import OUTCOMES as MUTANT_OUTCOMES
 from goldsmith.render.json_output import Envelope
 from support.check_course import hand_in, sketched_course

@@ -11,7 +11,6 @@ import textwrap
 import msgspec
 import pytest
 
-from goldsmith.check.verdicts import Verdict
 from goldsmith.courses.grade.feedback import feedback_markdown
 from goldsmith.courses.grade.grader import rubric_for
 from goldsmith.courses.grade.grades import Grade
@@ -20,6 +19,7 @@ from goldsmith.courses.grade.overview import overview_markdown, overview_of
 from goldsmith.courses.grade.result_files import grades_csv, gradescope_json, submission_json
 from goldsmith.courses.grade.verdict_markdown import verdict_markdown
 from goldsmith.courses.layout.layout import find_course
+from goldsmith.judge.verdicts import Verdict
 from goldsmith.process.fork_client import ForkClient
 from support.course import CourseOnDisk
 from support.points_course import BODIES, FULL, attack, attacks, crediting_course, judged, source

@@ -38,10 +38,10 @@ def test_the_code_as_it_is_keeps_every_contract(copy: Path) -> None:
 
 
 def test_worker_code_in_the_parent_is_noticed(copy: Path) -> None:
-    add_import(copy, "check/verdicts.py", "goldsmith.worker.run_job")
+    add_import(copy, "judge/verdicts.py", "goldsmith.worker.run_job")
     checked = lint_imports(copy)
     assert checked.returncode == 1
-    assert "goldsmith.check.verdicts -> goldsmith.worker.run_job" in checked.stdout
+    assert "goldsmith.judge.verdicts -> goldsmith.worker.run_job" in checked.stdout
 
 
 def test_worker_code_by_a_detour_is_noticed(copy: Path) -> None:

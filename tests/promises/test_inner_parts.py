@@ -10,10 +10,10 @@ import pytest
 
 from goldsmith.check.check_context import CheckContext
 from goldsmith.check.replay_workspace import ReplayWorkspace
-from goldsmith.check.verdict_words import headline
-from goldsmith.check.verdicts import Verdict
 from goldsmith.courses.grade.feedback import feedback_markdown
 from goldsmith.courses.grade.grades import Grade
+from goldsmith.judge.verdicts import Verdict
+from goldsmith.judge.words import headline
 from goldsmith.process.fork_client import ForkClient
 from support.check_course import hand_in, judge
 from support.course import RECIPE_FILE, CourseOnDisk, numpy_course

@@ -7,13 +7,13 @@ import textwrap
 
 import pytest
 
-from goldsmith.check import verdict_words as words
-from goldsmith.check.verdicts import Verdict
 from goldsmith.courses.grade.feedback import feedback_markdown
 from goldsmith.courses.grade.grader import rubric_for
 from goldsmith.courses.grade.grades import Grade, grade
 from goldsmith.courses.layout.layout import find_course
 from goldsmith.courses.packs.contents import course_files
+from goldsmith.judge import words
+from goldsmith.judge.verdicts import Verdict
 from goldsmith.process.fork_client import ForkClient
 from support.check_course import judge
 from support.course import RECIPE_FILE, CourseOnDisk, numpy_course

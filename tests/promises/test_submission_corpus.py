@@ -14,8 +14,8 @@ import pytest
 from submission_tables import CORPUS, Judged, Known, judged, known
 
 from corpora import networks
-from goldsmith.check.part_coverage import part_of
 from goldsmith.courses.layout.layout import Course, find_course
+from goldsmith.judge.coverage import part_of
 from goldsmith.process.fork_client import ForkClient
 from support.check_course import judge
 from support.course import CourseOnDisk, copy_of_example, numpy_course

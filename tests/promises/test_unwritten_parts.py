@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from goldsmith.check import verdict_words as words
-from goldsmith.check.verdicts import Verdict
 from goldsmith.courses.grade.feedback import feedback_markdown
 from goldsmith.courses.grade.grader import rubric_for
 from goldsmith.courses.grade.grades import grade
 from goldsmith.courses.layout.layout import find_course
+from goldsmith.judge import words
+from goldsmith.judge.verdicts import Verdict
 from goldsmith.process.fork_client import ForkClient
 from support.check_course import judge
 from support.course import RECIPE_FILE, CourseOnDisk, numpy_course

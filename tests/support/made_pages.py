@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from goldsmith.check.evidence import CallEvidence, Evidence, TensorEvidence
-from goldsmith.check.verdicts import AGREES, DIFFERS, CaseVerdict, ModuleVerdict, Verdict
 from goldsmith.comparison.api import compare
 from goldsmith.courses.grade.error_steps import in_steps
 from goldsmith.courses.grade.grades import grade
@@ -14,6 +12,8 @@ from goldsmith.generate.gold_difference import GoldDifference
 from goldsmith.gold.diff import TensorChange
 from goldsmith.gold.facts import Environment
 from goldsmith.html_report.class_page import ClassPages
+from goldsmith.judge.evidence import CallEvidence, Evidence, TensorEvidence
+from goldsmith.judge.verdicts import AGREES, DIFFERS, CaseVerdict, ModuleVerdict, Verdict
 from goldsmith.mutants.results import Finding, Rigor
 from support.made_verdicts import rubric
 

@@ -7,12 +7,12 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from goldsmith.check.part_coverage import PartCoverage
-from goldsmith.check.part_verdicts import judge_parts
-from goldsmith.check.verdicts import CaseVerdict, ModuleVerdict, PartVerdict, Verdict, gravest
 from goldsmith.comparison.results import LeafComparison
 from goldsmith.courses.grade.rubric import Rubric, make_rubric
 from goldsmith.courses.layout.config import RubricConfig
+from goldsmith.judge.coverage import PartCoverage
+from goldsmith.judge.parts import judge_parts
+from goldsmith.judge.verdicts import CaseVerdict, ModuleVerdict, PartVerdict, Verdict, gravest
 from goldsmith.process.messages import Failure, Frame
 
 CASES = ("whole", "norm", "loss", "steps")

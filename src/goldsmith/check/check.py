@@ -12,24 +12,12 @@ from typing import TypeVar
 
 import msgspec
 
-from goldsmith.check.attribution import attribute
-from goldsmith.check.blind_records import without_blind_records
-from goldsmith.check.bounds import (
-    JUDGING_TIMEOUT_S,
-    JUDGING_TIMEOUT_S_PER_MIB,
-    TooMuchToJudge,
-    Work,
-    bounded_by,
-    seconds_in_all,
-)
 from goldsmith.check.check_context import CheckContext
 from goldsmith.check.corrected_parts import CorrectedParts
 from goldsmith.check.definitions import find_definition
 from goldsmith.check.forbidden_use import find_forbidden
 from goldsmith.check.missing_files import not_given
 from goldsmith.check.notebook_places import cell_files, shown_place
-from goldsmith.check.part_coverage import PartCoverage
-from goldsmith.check.part_verdicts import RIGHT, judge_parts
 from goldsmith.check.parts_without_case import InnerParts
 from goldsmith.check.provided_code import Provided
 from goldsmith.check.recipe_failures import excuse
@@ -38,8 +26,26 @@ from goldsmith.check.replay_workspace import ReplayWorkspace
 from goldsmith.check.replayed import Replayed, kept, may_be_given_more
 from goldsmith.check.request import OpenGold, Request
 from goldsmith.check.submissions import Submission
-from goldsmith.check.unwritten_code import name_unwritten
-from goldsmith.check.verdicts import (
+from goldsmith.courses.layout.layout import Assignment
+from goldsmith.courses.layout.solution_parts import SolutionParts
+from goldsmith.courses.layout.solutions import Placement
+from goldsmith.courses.layout.starter_modules import notebook_modules
+from goldsmith.gold.manifest import Manifest
+from goldsmith.gold.trivial_answers import is_hollow
+from goldsmith.judge.attribution import attribute
+from goldsmith.judge.blind_records import without_blind_records
+from goldsmith.judge.bounds import (
+    JUDGING_TIMEOUT_S,
+    JUDGING_TIMEOUT_S_PER_MIB,
+    TooMuchToJudge,
+    Work,
+    bounded_by,
+    seconds_in_all,
+)
+from goldsmith.judge.coverage import PartCoverage
+from goldsmith.judge.parts import RIGHT, judge_parts
+from goldsmith.judge.unwritten_code import name_unwritten
+from goldsmith.judge.verdicts import (
     AGREES,
     COULD_NOT_RUN,
     DIFFERS,
@@ -51,12 +57,6 @@ from goldsmith.check.verdicts import (
     Verdict,
     gravest,
 )
-from goldsmith.courses.layout.layout import Assignment
-from goldsmith.courses.layout.solution_parts import SolutionParts
-from goldsmith.courses.layout.solutions import Placement
-from goldsmith.courses.layout.starter_modules import notebook_modules
-from goldsmith.gold.manifest import Manifest
-from goldsmith.gold.trivial_answers import is_hollow
 from goldsmith.process.clocks import Allowance
 from goldsmith.process.fork_client import fork_server
 from goldsmith.targets.subject import Subject

@@ -10,13 +10,13 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from goldsmith.check.bounds import MAX_CODE_BYTES
 from goldsmith.courses.layout.layout import Assignment
 from goldsmith.courses.layout.solutions import SUFFIX, Placement
 from goldsmith.courses.layout.starter_modules import read_starter
 from goldsmith.courses.notebooks.convert import SUFFIX as NOTEBOOK
 from goldsmith.errors.check import NothingToCheck
 from goldsmith.errors.notebooks import BadNotebook
+from goldsmith.judge.bounds import MAX_CODE_BYTES
 from goldsmith.source_code.parts import parse_parts, same_code, written_by_students
 
 _ADDED = re.compile(r"^copy of |[ _-]*\(\d{1,3}\)$|-\d{1,3}$|[ _-]+copy(?:[ _-]*\d{1,3})?$|_solution$", re.I)

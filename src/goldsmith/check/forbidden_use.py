@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from goldsmith.check.notebook_places import shown_place
 from goldsmith.check.provided_code import read_code
 from goldsmith.check.submissions import Submission
-from goldsmith.check.verdicts import ForbiddenUse
 from goldsmith.courses.layout.layout import Assignment
 from goldsmith.courses.layout.solutions import Placement
 from goldsmith.courses.layout.starter_modules import notebook_modules
+from goldsmith.judge.verdicts import ForbiddenUse
 from goldsmith.source_code.forbidden import MAX_USES, forbidden_uses
 from goldsmith.targets.subject import Subject
 

@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from goldsmith.check.verdicts import COULD_NOT_RUN, CaseVerdict
 from goldsmith.courses.layout.layout import Assignment
+from goldsmith.judge.verdicts import COULD_NOT_RUN, CaseVerdict
 from goldsmith.sandbox.packages import places_of
 from goldsmith.targets.subject import Subject
 from goldsmith.workspace.copies import Workspace

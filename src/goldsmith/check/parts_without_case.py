@@ -17,20 +17,20 @@ from typing import Literal
 
 import msgspec
 
-from goldsmith.check.bounds import MAX_CANDIDATES
 from goldsmith.check.definitions import find_definition
-from goldsmith.check.localisation import IsolatedRuns, judge_alone, run_alone
-from goldsmith.check.module_traces import Call, in_order_of_return
-from goldsmith.check.part_coverage import PartCoverage, is_constructor, part_of
-from goldsmith.check.part_verdicts import RIGHT, judge_parts
 from goldsmith.check.replay_results import CaseRuns
 from goldsmith.check.replay_workspace import ReplayWorkspace
-from goldsmith.check.trace_pairs import TracePair, off_by, pair_traces, plain_apart
-from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, CaseVerdict, ModuleVerdict
 from goldsmith.errors.base import GoldsmithError
 from goldsmith.gold.call_forms import plain_values
 from goldsmith.gold.load import Gold
 from goldsmith.gold.trace_tensors import Hashed, is_left_out
+from goldsmith.judge.bounds import MAX_CANDIDATES
+from goldsmith.judge.coverage import PartCoverage, is_constructor, part_of
+from goldsmith.judge.localisation import IsolatedRuns, judge_alone, run_alone
+from goldsmith.judge.parts import RIGHT, judge_parts
+from goldsmith.judge.trace_pairs import TracePair, off_by, pair_traces, plain_apart
+from goldsmith.judge.traces import Call, in_order_of_return
+from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, CaseVerdict, ModuleVerdict
 
 Use = Literal["used", "unused", "unknown"]
 _OWN_ERRORS = ("raised", "stub", "none", "call")

@@ -14,7 +14,6 @@ from pathlib import Path
 
 import msgspec
 
-from goldsmith.check.bounds import MAX_CODE_BYTES
 from goldsmith.check.submissions import Submission
 from goldsmith.courses.layout.layout import Assignment
 from goldsmith.courses.layout.solutions import Placement, has_solutions, module_of, placements, starter_module
@@ -26,6 +25,7 @@ from goldsmith.errors.notebooks import BadNotebook
 from goldsmith.foundation.git import git
 from goldsmith.foundation.ignored_names import LITTER
 from goldsmith.gold.manifest import Manifest
+from goldsmith.judge.bounds import MAX_CODE_BYTES
 from goldsmith.source_code.parts import written_by_students
 from goldsmith.source_code.provided import added_at_import, changed_provided, missing_values
 from goldsmith.source_code.provided_edits import can_be_disabled, is_in, with_provided, without_parts

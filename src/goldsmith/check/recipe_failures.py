@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 
 from goldsmith.check.denials import denied_words, is_denial, place_of
-from goldsmith.check.verdict_words import one_line
-from goldsmith.check.verdicts import COULD_NOT_RUN, ERROR, CaseVerdict, Verdict
+from goldsmith.judge.verdicts import COULD_NOT_RUN, ERROR, CaseVerdict, Verdict
+from goldsmith.judge.words import one_line
 from goldsmith.process.messages import Failure
 
 RECIPE = "recipe"

@@ -18,10 +18,10 @@ from typing import IO, Any
 
 import msgspec
 
-from goldsmith.check import bounds
 from goldsmith.check.notebook_places import in_cells
 from goldsmith.errors.gold import CannotWrite
 from goldsmith.gold.safetensors_reader import parse_bytes
+from goldsmith.judge import bounds
 from goldsmith.process.messages import ALONE, OF_THE_PARENT, Attempt, Failure, FailureKind, Frame, RunName
 from goldsmith.process.notes import is_name
 from goldsmith.process.result_log import entries_in

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from goldsmith.check.case_verdict import is_close, is_doubtful, is_nearer, is_shown_twice, still_to_run
-from goldsmith.check.judge import Judge
-from goldsmith.check.reduced_precision import needs_dtypes
 from goldsmith.check.replay_results import CaseRuns
 from goldsmith.check.replay_workspace import ReplayWorkspace
-from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, ERROR, CaseVerdict
+from goldsmith.judge.case import is_close, is_doubtful, is_nearer, is_shown_twice, still_to_run
+from goldsmith.judge.judge import Judge
+from goldsmith.judge.reduced_precision import needs_dtypes
+from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, ERROR, CaseVerdict
 from goldsmith.process.messages import RunName
 
 MAX_LAYOUT_TRIALS = 2

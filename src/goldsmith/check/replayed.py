@@ -11,11 +11,11 @@ from collections.abc import Mapping
 
 import msgspec
 
-from goldsmith.check.part_coverage import PartCoverage
 from goldsmith.check.replay_results import CaseRuns
-from goldsmith.check.verdicts import AGREES, CaseVerdict
 from goldsmith.foundation.struct_types import prepare_types
 from goldsmith.gold.load import Gold
+from goldsmith.judge.coverage import PartCoverage
+from goldsmith.judge.verdicts import AGREES, CaseVerdict
 from goldsmith.process.messages import Attempt
 
 

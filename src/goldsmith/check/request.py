@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from goldsmith.check.evidence import Evidence
 from goldsmith.check.recipe_failures import SolutionFailures
 from goldsmith.check.replay_workspace import SandboxPolicy
 from goldsmith.check.submissions import Submission
@@ -15,6 +14,7 @@ from goldsmith.generate.freshness import stale_reasons
 from goldsmith.generate.options import Options
 from goldsmith.gold.load import Gold, GoldCase, load_gold
 from goldsmith.gold.manifest import MANIFEST
+from goldsmith.judge.evidence import Evidence
 from goldsmith.process.fork_client import ForkClient
 from goldsmith.process.launcher import Watcher
 from goldsmith.targets.subject import Subject

@@ -9,7 +9,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
-from goldsmith.check.bounds import (
+from goldsmith.courses.layout.layout import Course
+from goldsmith.errors.check import TooMuchHandedIn
+from goldsmith.foundation.git import RecordTooLong, stream_records
+from goldsmith.foundation.ignored_names import LITTER
+from goldsmith.judge.bounds import (
     MAX_BYTES,
     MAX_FILES,
     MAX_FOLDER_LEVELS,
@@ -17,10 +21,6 @@ from goldsmith.check.bounds import (
     MAX_PATH_BYTES,
     MAX_PATH_PART_BYTES,
 )
-from goldsmith.courses.layout.layout import Course
-from goldsmith.errors.check import TooMuchHandedIn
-from goldsmith.foundation.git import RecordTooLong, stream_records
-from goldsmith.foundation.ignored_names import LITTER
 
 _MAX_RECORD_BYTES = 2**14
 

@@ -16,7 +16,6 @@ from goldsmith.check.grading_sandbox import GradingSandbox, require_private_netw
 from goldsmith.check.replay_workspace import SandboxPolicy
 from goldsmith.check.request import OpenGold, Request, open_adapter
 from goldsmith.check.submissions import Submission, open_submission
-from goldsmith.check.verdicts import AGREES, Verdict
 from goldsmith.courses.layout.layout import Assignment
 from goldsmith.courses.layout.solutions import Placement
 from goldsmith.courses.notebooks.convert import SUFFIX as NOTEBOOK
@@ -24,6 +23,7 @@ from goldsmith.errors.sandbox import NoPrivateNetwork
 from goldsmith.generate.options import Options
 from goldsmith.generate.state import COPY_NAMES
 from goldsmith.gold.load import load_gold
+from goldsmith.judge.verdicts import AGREES, Verdict
 from goldsmith.process.fork_client import ForkClient
 from goldsmith.process.launcher import Watcher
 from goldsmith.process.messages import Failure

@@ -88,10 +88,10 @@ def check(
         chosen = choose_subject(course, assignment, "check", ask=ask, no_color=no_color)
 
         from goldsmith.check.check import check as judge
-        from goldsmith.check.evidence import Evidence
         from goldsmith.check.implementations import open_to_check
         from goldsmith.check.request import Request
         from goldsmith.generate.options import options_from
+        from goldsmith.judge.evidence import Evidence
 
         config, what = chosen.project.config, submission or implementation
         with open_to_check(chosen, what) as (subject, opened), replay_progress(no_color, chosen.name) as watcher:

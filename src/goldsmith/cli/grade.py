@@ -265,8 +265,8 @@ def _canvas_plan(
 
 def _for_autolab(grade: Grade, name: str, assignment: Assignment, folder: Path) -> str:
     """Return the student's feedback and, unless goldsmith itself failed, the points in the last line."""
-    from goldsmith.check.verdicts import ERROR
     from goldsmith.courses.grade.result_files import FEEDBACK, autolab_line, file_names
+    from goldsmith.judge.verdicts import ERROR
 
     text = (folder / FEEDBACK / f"{file_names([name])[0]}.md").read_text(encoding="utf-8")
     if grade.outcome == ERROR:

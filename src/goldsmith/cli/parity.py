@@ -114,7 +114,7 @@ def parity(
 
         import msgspec
 
-        from goldsmith.check.evidence import Evidence
+        from goldsmith.judge.evidence import Evidence
         from goldsmith.model_parity.both_sides import ParityAsk
         from goldsmith.model_parity.brief import in_brief
         from goldsmith.model_parity.in_processes import judge_in_processes

@@ -6,11 +6,10 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from goldsmith.check import leaf_words
-from goldsmith.check import verdict_words as words
-from goldsmith.check.causes import telling_case
-from goldsmith.check.verdicts import AGREES, DIFFERS, CaseVerdict, ModuleVerdict, Verdict
 from goldsmith.html_report.view import Role
+from goldsmith.judge import leaf_words, words
+from goldsmith.judge.causes import telling_case
+from goldsmith.judge.verdicts import AGREES, DIFFERS, CaseVerdict, ModuleVerdict, Verdict
 
 _MAX_ROWS = 60
 

@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from goldsmith.check import verdict_words as words
-from goldsmith.check.evidence import CallEvidence
-from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, CaseVerdict, ModuleVerdict
 from goldsmith.html_report.view import Lane, Point, Role
+from goldsmith.judge import words
+from goldsmith.judge.evidence import CallEvidence
+from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, CaseVerdict, ModuleVerdict
 
 _BAND = "the solution's own noise, measured for each"
 _LIMIT = "what counts as the same, a fixed limit: ten times the rounding of float32 in a deep model"

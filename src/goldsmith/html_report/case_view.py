@@ -6,12 +6,12 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from goldsmith.check import leaf_words
-from goldsmith.check.evidence import TensorEvidence
-from goldsmith.check.verdicts import AGREES, CaseVerdict
 from goldsmith.comparison.results import LeafComparison
 from goldsmith.html_report.pictures import cut_into_slices, histogram, profiles, units_of_tolerance
 from goldsmith.html_report.view import Case, Lane, Point, Tensor
+from goldsmith.judge import leaf_words
+from goldsmith.judge.evidence import TensorEvidence
+from goldsmith.judge.verdicts import AGREES, CaseVerdict
 
 _MAX_PICTURE_BYTES = 1_000_000
 """Of all pictures of a page, which must stay below 2 MB."""

@@ -13,9 +13,6 @@ from typing import TypeVar
 
 from markupsafe import Markup, escape
 
-from goldsmith.check.leaf_words import STEP_WORDS
-from goldsmith.check.verdict_words import missing_files
-from goldsmith.check.verdicts import COULD_NOT_RUN, DIFFERS, ERROR, PROVIDED_CHANGED, Verdict
 from goldsmith.courses.grade.feedback import OUTCOMES, number
 from goldsmith.courses.grade.grades import CaseResult, Grade, PartResult
 from goldsmith.courses.grade.next_step import Piece, next_step
@@ -24,6 +21,9 @@ from goldsmith.courses.grade.result_files import FEEDBACK
 from goldsmith.courses.grade.scoring import NOT_JUDGED, ItemResult
 from goldsmith.html_report.author_view import author_cases
 from goldsmith.html_report.page import render
+from goldsmith.judge.leaf_words import STEP_WORDS
+from goldsmith.judge.verdicts import COULD_NOT_RUN, DIFFERS, ERROR, PROVIDED_CHANGED, Verdict
+from goldsmith.judge.words import missing_files
 
 Result = TypeVar("Result", CaseResult, PartResult)
 _SYMBOLS: dict[str, str] = {DIFFERS: "✗", COULD_NOT_RUN: "!", PROVIDED_CHANGED: "±", ERROR: "?", NOT_JUDGED: "·"}

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from goldsmith.check import verdict_words
-from goldsmith.check.evidence import CallEvidence, Evidence
-from goldsmith.check.verdicts import AGREES, DIFFERS
 from goldsmith.html_report.call_lane import shown_first
 from goldsmith.html_report.case_view import leaf_lane, leaf_lines, tensor_view, within_budget
 from goldsmith.html_report.module_tree import tree_of
 from goldsmith.html_report.training_lane import training_lane
 from goldsmith.html_report.view import Case, Lane, Node, Point, Report, Role
+from goldsmith.judge import words as verdict_words
+from goldsmith.judge.evidence import CallEvidence, Evidence
+from goldsmith.judge.verdicts import AGREES, DIFFERS
 from goldsmith.model_parity import words
 from goldsmith.model_parity.result import ParityReport
 from goldsmith.model_parity.result import Role as ParityRole

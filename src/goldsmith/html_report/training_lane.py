@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from goldsmith.check.evidence import CallEvidence, TensorEvidence
-from goldsmith.check.verdicts import CaseVerdict
 from goldsmith.comparison.results import LeafComparison
 from goldsmith.html_report.case_view import comparable_error
 from goldsmith.html_report.view import Lane, Point, Role
+from goldsmith.judge.evidence import CallEvidence, TensorEvidence
+from goldsmith.judge.verdicts import CaseVerdict
 
 _LOSS = re.compile(r"(?:^|\.)loss(?:es)?\.(\d+)$")
 _WEIGHTS = re.compile(r"(?:^|\.)(?:weights|model_state_dict)\.")

@@ -7,10 +7,6 @@ import importlib.metadata
 import platform
 from collections.abc import Mapping, Sequence
 
-from goldsmith.check import verdict_words as words
-from goldsmith.check.causes import telling_case
-from goldsmith.check.evidence import CallEvidence, Evidence
-from goldsmith.check.verdicts import AGREES, CaseVerdict, Verdict
 from goldsmith.doctor import processor_name
 from goldsmith.foundation.syntax import syntax_tree
 from goldsmith.gold.facts import Environment, environment_differences
@@ -19,6 +15,10 @@ from goldsmith.html_report.case_view import leaf_lane, leaf_lines, tensor_view, 
 from goldsmith.html_report.module_tree import GRAVITY, tree_of
 from goldsmith.html_report.training_lane import training_lane
 from goldsmith.html_report.view import Case, Node, Report, Role, Source
+from goldsmith.judge import words
+from goldsmith.judge.causes import telling_case
+from goldsmith.judge.evidence import CallEvidence, Evidence
+from goldsmith.judge.verdicts import AGREES, CaseVerdict, Verdict
 from goldsmith.process.launcher import deterministic_environment
 
 _MAX_SOURCE_LINES = 60

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from goldsmith.check.evidence import Evidence
-from goldsmith.check.verdicts import Verdict
 from goldsmith.errors.gold import CannotWrite
 from goldsmith.errors.usage import BadOption
 from goldsmith.foundation.atomic_files import write_durably
@@ -14,6 +12,8 @@ from goldsmith.gold.manifest import read_manifest
 from goldsmith.html_report.page import GENERATOR, render_report
 from goldsmith.html_report.parity_page import parity_report
 from goldsmith.html_report.verdict_page import verdict_report
+from goldsmith.judge.evidence import Evidence
+from goldsmith.judge.verdicts import Verdict
 from goldsmith.model_parity.result import ParityReport
 from goldsmith.targets.subject import Subject
 

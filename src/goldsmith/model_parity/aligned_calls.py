@@ -10,7 +10,7 @@ from itertools import accumulate, permutations
 from operator import mul
 from typing import Any
 
-from goldsmith.check.module_traces import Call, distance
+from goldsmith.judge.traces import Call, distance
 from goldsmith.model_parity.input_forms import in_form_of
 
 _MOST_ORDERS = 24

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from goldsmith.check.module_traces import Call, distance
-from goldsmith.check.trace_pairs import arguments
+from goldsmith.judge.trace_pairs import arguments
+from goldsmith.judge.traces import Call, distance
 from goldsmith.model_parity.aligned_calls import as_shaped, correspond
 from goldsmith.model_parity.input_forms import in_form_of
 from goldsmith.process.sides import AloneAsk

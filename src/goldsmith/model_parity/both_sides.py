@@ -9,10 +9,10 @@ from typing import Any
 
 import msgspec
 
-from goldsmith.check.module_traces import distance as tensor_distance
-from goldsmith.check.verdicts import AGREES, DIFFERS, CaseVerdict
 from goldsmith.gold.arrays import is_array, numbers_of
 from goldsmith.gold.safetensors_reader import Bfloat16
+from goldsmith.judge.traces import distance as tensor_distance
+from goldsmith.judge.verdicts import AGREES, DIFFERS, CaseVerdict
 from goldsmith.model_parity.noise import MORE, QUICK, Measured, measure_noise, rounded_values
 from goldsmith.model_parity.output_pairs import (
     CannotPairOutputs,

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from goldsmith.check.verdicts import DIFFERS
+from goldsmith.judge.verdicts import DIFFERS
 from goldsmith.model_parity.result import SOURCE, UNKNOWN, UNPAIRED, BriefParity, FirstWrong, ModuleParity, ParityReport
 from goldsmith.model_parity.words import adapter_advice, headline
 

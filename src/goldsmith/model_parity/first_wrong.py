@@ -6,10 +6,10 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from goldsmith.check.module_traces import Call, as_numbers
-from goldsmith.check.trace_pairs import TracePair
-from goldsmith.check.verdicts import AGREES, ModuleVerdict
 from goldsmith.comparison.api import compare
+from goldsmith.judge.trace_pairs import TracePair
+from goldsmith.judge.traces import Call, as_numbers
+from goldsmith.judge.verdicts import AGREES, ModuleVerdict
 from goldsmith.model_parity.result import FirstWrong, How
 from goldsmith.process.sides import Described
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from goldsmith.check.module_traces import Call, distance, input_error
-from goldsmith.check.trace_pairs import TracePair
+from goldsmith.judge.trace_pairs import TracePair
+from goldsmith.judge.traces import Call, distance, input_error
 
 
 @dataclass

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import msgspec
 
-from goldsmith.check.evidence import Evidence
 from goldsmith.errors.parity import BadTarget
+from goldsmith.judge.evidence import Evidence
 from goldsmith.model_parity.both_sides import ParityAsk
 from goldsmith.model_parity.judge import judge_parity
 from goldsmith.model_parity.process_side import ProcessSide

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 
 import msgspec
 
-from goldsmith.check.blind_records import undecided
-from goldsmith.check.case_verdict import shown_path
-from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, INCONCLUSIVE, CaseVerdict
 from goldsmith.comparison.results import Comparison
 from goldsmith.gold.calibration import SAFETY
 from goldsmith.gold.tolerances import BLIND, first_jump
+from goldsmith.judge.blind_records import undecided
+from goldsmith.judge.case import shown_path
+from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, INCONCLUSIVE, CaseVerdict
 from goldsmith.model_parity.both_sides import Runs
 from goldsmith.model_parity.noise import NEAR, Limits, Measured, calls_of
 from goldsmith.process.sides import OUTPUT, Ran

@@ -10,13 +10,13 @@ from typing import Any
 
 import msgspec
 
-from goldsmith.check.case_verdict import coarsest_dtype, decide
-from goldsmith.check.evidence import Evidence
-from goldsmith.check.module_traces import CLOSE
-from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, CaseVerdict, gravest
 from goldsmith.comparison.api import compare
 from goldsmith.comparison.results import Comparison
 from goldsmith.gold.arrays import numbers_of
+from goldsmith.judge.case import coarsest_dtype, decide
+from goldsmith.judge.evidence import Evidence
+from goldsmith.judge.traces import CLOSE
+from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, CaseVerdict, gravest
 from goldsmith.model_parity.both_sides import (
     BothSides,
     Inconclusive,

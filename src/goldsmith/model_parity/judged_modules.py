@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from goldsmith.check.localisation import sources
-from goldsmith.check.verdicts import DIFFERS, CaseVerdict, ModuleVerdict
+from goldsmith.judge.localisation import sources
+from goldsmith.judge.verdicts import DIFFERS, CaseVerdict, ModuleVerdict
 from goldsmith.model_parity.result import HOLDS, INFERRED, INSIDE, SEEN, SOURCE, FirstWrong, How, ModuleParity
 
 ORGANISED_DIFFERENTLY = 1e-9

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from goldsmith.check.module_names import Pairs, module_names
-from goldsmith.check.module_traces import Call, farthest
+from goldsmith.judge.module_names import Pairs, module_names
+from goldsmith.judge.traces import Call, farthest
 from goldsmith.model_parity.aligned_calls import align_outputs, correspond
 from goldsmith.weights.rule_lines import line_of
 from goldsmith.weights.rules import fill, match, rule_of

@@ -9,10 +9,10 @@ from typing import Any
 
 import msgspec
 
-from goldsmith.check.localisation import IsolatedResult, IsolatedRuns, judge_calls, sources
-from goldsmith.check.module_traces import Call, as_numbers, calls_in, distance, in_order_of_return
-from goldsmith.check.trace_pairs import TracePair, off_by
-from goldsmith.check.verdicts import AGREES, DIFFERS, ModuleVerdict
+from goldsmith.judge.localisation import IsolatedResult, IsolatedRuns, judge_calls, sources
+from goldsmith.judge.trace_pairs import TracePair, off_by
+from goldsmith.judge.traces import Call, as_numbers, calls_in, distance, in_order_of_return
+from goldsmith.judge.verdicts import AGREES, DIFFERS, ModuleVerdict
 from goldsmith.model_parity.aligned_calls import align_calls, align_outputs, share_outputs, without_strangers
 from goldsmith.model_parity.alone_requests import request_alone
 from goldsmith.model_parity.begins_inside import begin_inside

@@ -8,7 +8,6 @@ from typing import Any
 
 import msgspec
 
-from goldsmith.check.module_traces import Call, calls_in, farthest
 from goldsmith.gold.arrays import difference_of, is_array, leaf_facts, numbers_of
 from goldsmith.gold.calibration import (
     CONTROLS,
@@ -26,6 +25,7 @@ from goldsmith.gold.files import NOISY_PREFIX
 from goldsmith.gold.precision import computed_dtype, is_float64, unit_of
 from goldsmith.gold.safetensors_reader import Bfloat16
 from goldsmith.gold.tolerances import MOSTLY, Tolerance, with_floor
+from goldsmith.judge.traces import Call, calls_in, farthest
 from goldsmith.process.sides import FLOAT64, OWN, Ran, RunAsk, Side
 
 QUICK = 4

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from goldsmith.check.verdicts import AGREES, DIFFERS, CaseVerdict, gravest
+from goldsmith.judge.verdicts import AGREES, DIFFERS, CaseVerdict, gravest
 from goldsmith.model_parity.both_sides import BothSides
 from goldsmith.model_parity.weight_guesses import guess_places
 from goldsmith.model_parity.weight_units import names_to_place

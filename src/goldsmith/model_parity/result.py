@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, CaseVerdict, Outcome
+from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, CaseVerdict, Outcome
 from goldsmith.process.messages import Failure
 
 Role = Literal["", "source", "victim", "holds", "merged", "unpaired", "unknown"]

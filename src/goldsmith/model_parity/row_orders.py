@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from goldsmith.check.module_traces import Call
+from goldsmith.judge.traces import Call
 from goldsmith.process.sides import LINEAR, Described
 
 NOT_COMPARABLE = "not comparable: its numbers are in another order, as the rows of weights are"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, DIFFERS
+from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, DIFFERS
 from goldsmith.model_parity.result import (
     INFERRED,
     INSIDE,

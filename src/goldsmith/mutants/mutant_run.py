@@ -12,14 +12,14 @@ from typing import Any
 
 import msgspec
 
-from goldsmith.check.case_verdict import is_settled, shown_path
 from goldsmith.check.check_context import CheckContext
-from goldsmith.check.reduced_precision import is_excused
 from goldsmith.check.replay_results import CaseRuns
 from goldsmith.check.replay_workspace import ReplayWorkspace
-from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, CUT_OFF, ERROR, CaseVerdict
 from goldsmith.courses.layout.solutions import Placement
 from goldsmith.foundation.wording import count_of, line_place
+from goldsmith.judge.case import is_settled, shown_path
+from goldsmith.judge.reduced_precision import is_excused
+from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, CUT_OFF, ERROR, CaseVerdict
 from goldsmith.mutants.baselines import InternalTests, customary_case, plainly_differs
 from goldsmith.mutants.equivalence import ADVICE, PLAIN, SAME, WHY, deviation, deviation_under, only_wide
 from goldsmith.mutants.mutants import Mutant

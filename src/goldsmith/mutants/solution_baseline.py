@@ -13,10 +13,10 @@ from typing import Any
 from goldsmith.check.check_context import CheckContext
 from goldsmith.check.replay_results import CaseRuns
 from goldsmith.check.replay_workspace import INPUTS_DIR, RUNS, ReplayWorkspace
-from goldsmith.check.verdicts import AGREES
 from goldsmith.courses.layout.solutions import Placement
 from goldsmith.doctor import processors
 from goldsmith.errors.mutants import SolutionDisagrees
+from goldsmith.judge.verdicts import AGREES
 from goldsmith.mutants.mutants import Mutant
 from goldsmith.process.messages import PERTURBATIONS, Perturbation, Place
 from goldsmith.sandbox.limits import Limits

@@ -11,8 +11,6 @@ from typing import Any, NoReturn, Protocol
 import msgspec
 
 import goldsmith
-from goldsmith.check.case_verdict import decide, sharper
-from goldsmith.check.verdicts import AGREES, CaseVerdict
 from goldsmith.comparison.api import compare
 from goldsmith.comparison.results import Comparison
 from goldsmith.errors.pytest import GoldMismatch, NotRepeatable, ReturnsNothing
@@ -20,6 +18,8 @@ from goldsmith.foundation.nested import leaves_in, walk
 from goldsmith.gold.arrays import dtype_name, is_array, is_tensor, numbers_of
 from goldsmith.gold.calibration import NOISE, TOO_NOISY
 from goldsmith.gold.tolerances import BLIND, Tolerance, blind_paths
+from goldsmith.judge.case import decide, sharper
+from goldsmith.judge.verdicts import AGREES, CaseVerdict
 from goldsmith.model_parity.noise import QUICK, Limits, measure_noise, rounded_values
 from goldsmith.process.sides import FLOAT64, OUTPUT, LoadAsk, Ran, RunAsk, Side
 from goldsmith.pytest_support.compared_values import compare_values, number_paths

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from goldsmith.check.verdicts import AGREES, DIFFERS, CaseVerdict, Verdict
 from goldsmith.errors.pytest import GoldMismatch, blamed_on_the_caller
+from goldsmith.judge.verdicts import AGREES, DIFFERS, CaseVerdict, Verdict
 
 if TYPE_CHECKING:
     from goldsmith.pytest_support.handles import CaseForTests
@@ -51,7 +51,7 @@ class Replay(_Judged):
         return self.verdict
 
     def __repr__(self) -> str:
-        from goldsmith.check.verdict_words import headline
+        from goldsmith.judge.words import headline
 
         return f"<replay of {self.verdict.name}: {headline(self.verdict)}>"
 

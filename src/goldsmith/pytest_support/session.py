@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import pytest
 
 if TYPE_CHECKING:
-    from goldsmith.check.verdicts import Verdict
     from goldsmith.courses.layout.layout import Assignment
     from goldsmith.gold.load import Gold
+    from goldsmith.judge.verdicts import Verdict
     from goldsmith.pytest_support.kept_place import KeptPlace
     from goldsmith.pytest_support.kept_report import Outcome
 
@@ -241,7 +241,7 @@ class GoldSession:
         """Return the verdict on `path`, or on what the command line names; computed once in the whole run of pytest."""
         import msgspec
 
-        from goldsmith.check.verdicts import Verdict
+        from goldsmith.judge.verdicts import Verdict
         from goldsmith.pytest_support.run_once import once
 
         self.gold(assignment)

@@ -15,8 +15,6 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
-from goldsmith.check.verdict_words import missing_files
-from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, ERROR, PROVIDED_CHANGED
 from goldsmith.courses.grade.canvas import CanvasMerge
 from goldsmith.courses.grade.collection import LeftOut
 from goldsmith.courses.grade.feedback import OUTCOMES, number
@@ -24,6 +22,8 @@ from goldsmith.courses.grade.grades import UNSANDBOXED, Grade
 from goldsmith.courses.grade.overview import Overview, named, summary_line, tally_rows
 from goldsmith.courses.grade.redaction import one_line
 from goldsmith.foundation.wording import count_of
+from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, ERROR, PROVIDED_CHANGED
+from goldsmith.judge.words import missing_files
 from goldsmith.render.columns import beside, shortened, wrapped
 from goldsmith.render.console import print_line
 from goldsmith.sandbox.promises import SandboxLevel, sandbox_level

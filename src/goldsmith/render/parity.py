@@ -7,8 +7,9 @@ import io
 from rich.console import Console
 from rich.text import Text
 
-from goldsmith.check import leaf_words, verdict_words
-from goldsmith.check.verdicts import AGREES, CaseVerdict
+from goldsmith.judge import leaf_words
+from goldsmith.judge import words as verdict_words
+from goldsmith.judge.verdicts import AGREES, CaseVerdict
 from goldsmith.model_parity import words
 from goldsmith.model_parity.result import ParityReport
 from goldsmith.render.console import print_line, text_console

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from goldsmith.check import verdict_words
-from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, DIFFERS
+from goldsmith.judge import words as verdict_words
+from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, DIFFERS
 from goldsmith.model_parity import words
 from goldsmith.model_parity.result import ParityReport
 from goldsmith.weights.rule_lines import adapter_text

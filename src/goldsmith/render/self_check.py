@@ -14,7 +14,7 @@ from goldsmith.process.launcher import Watcher
 from goldsmith.targets.subject import Subject
 
 if TYPE_CHECKING:
-    from goldsmith.check.verdicts import Verdict
+    from goldsmith.judge.verdicts import Verdict
 
 
 def refuse_disagreeing(
@@ -29,8 +29,8 @@ def refuse_disagreeing(
     """Check a copy of the solution at the end of step 7 of `generate`; return what there is to note about it. Imports
     are local because fresh gold never gets this far, and needs no NumPy."""
     from goldsmith.check.solution_copy import check_copy
-    from goldsmith.check.verdict_words import one_line
-    from goldsmith.check.verdicts import AGREES
+    from goldsmith.judge.verdicts import AGREES
+    from goldsmith.judge.words import one_line
     from goldsmith.render.verdict import verdict_text
 
     found = check_copy(assignment, options, folder, placed, fork_server=fork_server, watcher=watcher)
@@ -52,8 +52,8 @@ def refuse_disagreeing(
 def _fails_in_sandbox(assignment: Subject, verdict: Verdict) -> CopyFailsInSandbox:
     """Name the line, what is denied there, and the setting that lets it in."""
     from goldsmith.check.denials import denied_words, place_of
-    from goldsmith.check.verdict_words import case_sentence
-    from goldsmith.check.verdicts import AGREES
+    from goldsmith.judge.verdicts import AGREES
+    from goldsmith.judge.words import case_sentence
 
     bad = [case for case in verdict.cases if case.outcome != AGREES]
     first = next((case for case in bad if case.failure is not None), bad[0])

@@ -10,10 +10,9 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from goldsmith.check import leaf_words
-from goldsmith.check import verdict_words as words
-from goldsmith.check.causes import by_cause
-from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, ERROR, PROVIDED_CHANGED, CaseVerdict, Verdict
+from goldsmith.judge import leaf_words, words
+from goldsmith.judge.causes import by_cause
+from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, ERROR, PROVIDED_CHANGED, CaseVerdict, Verdict
 from goldsmith.render.console import print_line, text_console
 
 COLOURS = {AGREES: "green", DIFFERS: "red", COULD_NOT_RUN: "yellow", PROVIDED_CHANGED: "magenta", ERROR: "bold red"}

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from goldsmith.check.module_traces import ValueIndex, distance, same_plain
 from goldsmith.comparison import leaves
 from goldsmith.comparison.api import compare
 from goldsmith.comparison.device_statistics import SUMMARY, totals_of
@@ -26,6 +25,7 @@ from goldsmith.gold.sizes import relative_size, root_mean_square
 from goldsmith.gold.sketches.sketch import Sketch
 from goldsmith.gold.tolerances import Tolerance, tolerance_ratio
 from goldsmith.instruments.call_noise import CallOutputs, call_noise
+from goldsmith.judge.traces import ValueIndex, distance, same_plain
 from goldsmith.worker.in_step import _distance, _relative
 
 torch = pytest.importorskip("torch")

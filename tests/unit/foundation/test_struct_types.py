@@ -9,7 +9,7 @@ import sys
 PROGRAM = """
 import os, sys, threading
 import msgspec
-from goldsmith.check.verdicts import Verdict
+from goldsmith.judge.verdicts import Verdict
 from goldsmith.process.messages import Attempt
 
 sys.setswitchinterval(1e-6)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from goldsmith.check.verdicts import Verdict
 from goldsmith.gold.load import load_gold
+from goldsmith.judge.verdicts import Verdict
 from goldsmith.process.fork_client import ForkClient
 from support.check_course import judge, outcomes
 from support.course import RECIPE_FILE, CourseOnDisk, numpy_course

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from goldsmith.check.evidence import CallEvidence
-from goldsmith.check.verdicts import AGREES, DIFFERS, CaseVerdict, ModuleVerdict
 from goldsmith.html_report.author_view import author_cases
 from goldsmith.html_report.call_lane import CallRoles, shown_first
 from goldsmith.html_report.case_view import leaf_lane
 from goldsmith.html_report.curve import draw_curve
 from goldsmith.html_report.view import Lane, Point
+from goldsmith.judge.evidence import CallEvidence
+from goldsmith.judge.verdicts import AGREES, DIFFERS, CaseVerdict, ModuleVerdict
 from support.made_verdicts import leaf, verdict
 
 LIMIT = 5e-5

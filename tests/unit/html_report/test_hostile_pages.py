@@ -13,7 +13,6 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from goldsmith.check.verdicts import COULD_NOT_RUN, CaseVerdict, Verdict
 from goldsmith.courses.grade.grades import Grade, grade
 from goldsmith.courses.grade.overview import overview_of
 from goldsmith.courses.grade.result_files import file_names
@@ -24,6 +23,7 @@ from goldsmith.html_report.diff_page import diff_page
 from goldsmith.html_report.page import render_report
 from goldsmith.html_report.rigor_page import rigor_page
 from goldsmith.html_report.verdict_page import verdict_report
+from goldsmith.judge.verdicts import COULD_NOT_RUN, CaseVerdict, Verdict
 from goldsmith.mutants.results import Rigor
 from goldsmith.process.messages import Failure, Frame
 from support.browser import CHROMIUM, DRIVER, HOW_TO_GET_ONE, Browser

@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from goldsmith.check.evidence import Evidence, TensorEvidence
 from goldsmith.errors.usage import BadOption
 from goldsmith.html_report.module_tree import tree_of
 from goldsmith.html_report.page import render_report
@@ -20,6 +19,7 @@ from goldsmith.html_report.pictures import MAX_SIDE, MAX_SLICES, cut_into_slices
 from goldsmith.html_report.verdict_page import source_of, verdict_report
 from goldsmith.html_report.view import Node
 from goldsmith.html_report.write import require_place, write_page
+from goldsmith.judge.evidence import Evidence, TensorEvidence
 from support.made_pages import HOSTILE, a_verdict, an_environment, evidence_of
 
 LIMIT_BYTES = 2_000_000

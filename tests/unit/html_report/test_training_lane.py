@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from goldsmith.check.evidence import TensorEvidence
-from goldsmith.check.verdicts import DIFFERS, CaseVerdict
 from goldsmith.comparison.api import compare
 from goldsmith.html_report.page import render_report
 from goldsmith.html_report.training_lane import training_lane
 from goldsmith.html_report.verdict_page import verdict_report
+from goldsmith.judge.evidence import TensorEvidence
+from goldsmith.judge.verdicts import DIFFERS, CaseVerdict
 from support.made_pages import a_verdict, an_environment, evidence_of
 
 LOSSES = np.array([2.0, 1.5, 1.0])

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 import torch
 
-from goldsmith.check.module_traces import Call, calls_in
 from goldsmith.gold.safetensors_reader import Mapped
 from goldsmith.instruments.module_traces import LARGE, MAX_SAME, Tracer
 from goldsmith.instruments.own_calls import OwnCode
 from goldsmith.instruments.own_files import OwnFiles
+from goldsmith.judge.traces import Call, calls_in
 
 CODE = """
     import torch

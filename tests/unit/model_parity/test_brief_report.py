@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from goldsmith.check.verdicts import CaseVerdict
+from goldsmith.judge.verdicts import CaseVerdict
 from goldsmith.model_parity.brief import in_brief
 from goldsmith.model_parity.result import CarriedWeights, FirstWrong, ModuleParity, ParityReport
 from goldsmith.render.json_output import encode_report

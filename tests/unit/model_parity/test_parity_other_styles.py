@@ -11,8 +11,8 @@ import torch.nn.functional as F
 from torch import nn
 
 import goldsmith
-from goldsmith.check.module_names import module_names
 from goldsmith.instruments.module_traces import Tracer
+from goldsmith.judge.module_names import module_names
 
 pytestmark = pytest.mark.torch
 DIM, WORDS = 8, 13

@@ -12,7 +12,7 @@ from torch import nn
 
 import goldsmith
 from goldsmith.adapter import rename, rows
-from goldsmith.check.module_traces import Call
+from goldsmith.judge.traces import Call
 from goldsmith.model_parity.row_orders import RowOrders
 from goldsmith.process.sides import LINEAR, Described
 from support.ports.pairs import port

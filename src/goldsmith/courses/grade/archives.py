@@ -21,12 +21,12 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, TypeVar
 
-from goldsmith.check.bounds import MAX_ARCHIVE_ENTRIES, MAX_BYTES, MAX_PATH_BYTES, UNPACKING_TIMEOUT_S
 from goldsmith.check.size_limits import Count
 from goldsmith.errors.base import GoldsmithError
 from goldsmith.errors.check import TooMuchHandedIn
 from goldsmith.errors.gold import CannotWrite
 from goldsmith.errors.grade import BadArchive
+from goldsmith.judge.bounds import MAX_ARCHIVE_ENTRIES, MAX_BYTES, MAX_PATH_BYTES, UNPACKING_TIMEOUT_S
 
 _Part = TypeVar("_Part")
 SUFFIXES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz")

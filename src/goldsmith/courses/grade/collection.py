@@ -16,7 +16,6 @@ from typing import Literal
 
 import msgspec
 
-from goldsmith.check.bounds import MAX_CODE_BYTES
 from goldsmith.check.canvas_names import group_by_student
 from goldsmith.check.file_choice import parts_to_write, stands_for
 from goldsmith.check.size_limits import files_below
@@ -36,6 +35,7 @@ from goldsmith.errors.grade import BadArchive, NothingHandedIn, OneOrClass
 from goldsmith.errors.notebooks import BadNotebook
 from goldsmith.foundation.git import git
 from goldsmith.foundation.ignored_names import GRADES, GRADES_MARK, LITTER
+from goldsmith.judge.bounds import MAX_CODE_BYTES
 from goldsmith.source_code.parts import parse_parts
 
 Reading = Literal["", "one", "class"]

@@ -10,10 +10,10 @@ import math
 
 import msgspec
 
-from goldsmith.check.leaf_words import STEP_LIMITS, step_of
-from goldsmith.check.module_traces import CLOSE
-from goldsmith.check.verdicts import CaseVerdict, ModuleVerdict, Verdict
 from goldsmith.comparison.results import LeafComparison
+from goldsmith.judge.leaf_words import STEP_LIMITS, step_of
+from goldsmith.judge.traces import CLOSE
+from goldsmith.judge.verdicts import CaseVerdict, ModuleVerdict, Verdict
 
 _NOT_SHOWN = {
     "identical": False,

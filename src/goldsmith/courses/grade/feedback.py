@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import msgspec
 
-from goldsmith.check import verdict_words as words
-from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, ERROR, Verdict
 from goldsmith.courses.grade.grades import Grade, PartResult
 from goldsmith.courses.grade.next_step import as_markdown, next_step
 from goldsmith.courses.grade.redaction import Redaction, code, escaped, redact
 from goldsmith.courses.grade.rubric import CASE
 from goldsmith.courses.grade.scoring import NOT_JUDGED, ItemResult
 from goldsmith.courses.grade.verdict_markdown import everything, what_to_look_at
+from goldsmith.judge import words
+from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, ERROR, Verdict
 
 OUTCOMES: dict[str, str] = {**{str(key): word for key, word in words.OUTCOMES.items()}, NOT_JUDGED: "not judged"}
 

@@ -9,7 +9,6 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from goldsmith.check.verdicts import Verdict
 from goldsmith.courses.grade.canvas import CanvasMerge, CanvasPlan
 from goldsmith.courses.grade.collection import LeftOut, notes_of
 from goldsmith.courses.grade.engines import Engine, Local, Sessions
@@ -27,6 +26,7 @@ from goldsmith.courses.layout.layout import Assignment
 from goldsmith.errors.base import GoldsmithError
 from goldsmith.foundation.signals import uninterrupted
 from goldsmith.gold.manifest import read_manifest
+from goldsmith.judge.verdicts import Verdict
 from goldsmith.workspace.selection import needed_files
 
 

@@ -29,7 +29,6 @@ from goldsmith.check.replayed import Replayed, is_replayed
 from goldsmith.check.request import Request, open_gold
 from goldsmith.check.solution_copy import submitted_copy
 from goldsmith.check.submissions import Submission
-from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, CUT_OFF, ERROR, CaseVerdict, Verdict
 from goldsmith.courses.grade import turns
 from goldsmith.courses.grade.grades import UNSANDBOXED, failed, rejected
 from goldsmith.courses.grade.judging_context import JudgingContext, Stopped, limit_malloc_arenas, stopped
@@ -47,6 +46,7 @@ from goldsmith.foundation.struct_types import prepare_types
 from goldsmith.generate.cache_key import content_key, verdict_inputs
 from goldsmith.generate.options import Options
 from goldsmith.generate.sources import recipe_hash
+from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, CUT_OFF, ERROR, CaseVerdict, Verdict
 from goldsmith.process.launcher import Watcher
 from goldsmith.process.messages import Failure
 from goldsmith.sandbox.capabilities import Level, probe

@@ -11,12 +11,12 @@ from typing import Any
 
 import msgspec
 
-from goldsmith.check import verdict_words as words
-from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, ERROR, CaseVerdict, Outcome, Verdict
 from goldsmith.courses.grade.redaction import Redaction, one_line, redact
 from goldsmith.courses.grade.rubric import PART, Rubric
 from goldsmith.courses.grade.scoring import ItemOutcome, ItemResult, Scorer, total
 from goldsmith.courses.guard.similarity import Similarity
+from goldsmith.judge import words
+from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, ERROR, CaseVerdict, Outcome, Verdict
 
 _MAX_NAME_CHARS = 80
 UNSANDBOXED = "none"

@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from xml.etree import ElementTree as Xml
 
-from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, ERROR, PROVIDED_CHANGED
 from goldsmith.courses.grade.grades import Grade
 from goldsmith.courses.grade.redaction import one_line
 from goldsmith.courses.grade.rubric import CASE, PART, Kind
 from goldsmith.courses.grade.scoring import NOT_JUDGED
+from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, ERROR, PROVIDED_CHANGED
 
 _FAULTS = ("failure", "error", "skipped")
 

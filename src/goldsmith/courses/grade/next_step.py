@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from goldsmith.check.recipe_failures import RECIPE
-from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, ERROR, PROVIDED_CHANGED
 from goldsmith.courses.grade.grades import Grade
 from goldsmith.courses.grade.redaction import code, escaped
 from goldsmith.courses.grade.scoring import NOT_JUDGED
 from goldsmith.foundation.wording import count_of
+from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, ERROR, PROVIDED_CHANGED
 
 UNWRITTEN = " is not written yet"
 _ONLY = "it is the only part that is wrong"

@@ -9,16 +9,16 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from goldsmith.check.leaf_words import size_words
 from goldsmith.check.recipe_failures import RECIPE
-from goldsmith.check.verdict_words import missing_files
-from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, ERROR, PROVIDED_CHANGED
 from goldsmith.courses.grade.feedback import OUTCOMES, number
 from goldsmith.courses.grade.grades import Grade
 from goldsmith.courses.grade.redaction import escaped, one_line
 from goldsmith.courses.grade.rubric import CASE, PART, Kind
 from goldsmith.courses.grade.scoring import NOT_JUDGED, total
 from goldsmith.foundation.wording import count_of
+from goldsmith.judge.leaf_words import size_words
+from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, ERROR, PROVIDED_CHANGED
+from goldsmith.judge.words import missing_files
 
 ORDER: tuple[str, ...] = (AGREES, DIFFERS, PROVIDED_CHANGED, COULD_NOT_RUN, ERROR, NOT_JUDGED)
 _SAME_SIZE = 1.02

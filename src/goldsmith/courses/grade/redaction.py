@@ -11,9 +11,9 @@ from typing import Any
 
 import msgspec
 
-from goldsmith.check.verdicts import Verdict
-from goldsmith.check.weight_caveat import CAVEAT, OWN_WEIGHTS
 from goldsmith.foundation.log_injection import without_commands
+from goldsmith.judge.verdicts import Verdict
+from goldsmith.judge.weight_caveat import CAVEAT, OWN_WEIGHTS
 
 MAX_TEXT_CHARS = 400
 _MAX_NOTES = 20

@@ -15,7 +15,6 @@ from typing import Any, Literal, Protocol
 
 import msgspec
 
-from goldsmith.check.verdicts import Verdict
 from goldsmith.courses.grade.canvas import FILE as CANVAS
 from goldsmith.courses.grade.feedback import item_text, number
 from goldsmith.courses.grade.grades import Grade
@@ -25,6 +24,7 @@ from goldsmith.courses.grade.overview import Overview, overview_markdown
 from goldsmith.courses.grade.redaction import one_line
 from goldsmith.courses.grade.rubric import Rubric
 from goldsmith.courses.grade.scoring import NOT_JUDGED, RIGHT, ItemResult
+from goldsmith.judge.verdicts import Verdict
 
 SCHEMA = 1
 FEEDBACK, GRADESCOPE = "feedback", "gradescope"

@@ -8,12 +8,12 @@ from typing import Literal
 
 import msgspec
 
-from goldsmith.check.part_coverage import PartCoverage
 from goldsmith.courses.layout.config import ItemConfig, RubricConfig, bad_setting
 from goldsmith.courses.layout.layout import Assignment
 from goldsmith.gold.arrays import judged_part
 from goldsmith.gold.load import Gold
 from goldsmith.gold.trivial_answers import hollow_paths
+from goldsmith.judge.coverage import PartCoverage
 from goldsmith.source_code.points import recipe_points
 
 Kind = Literal["case", "part"]

@@ -10,9 +10,10 @@ from typing import Literal
 
 import msgspec
 
-from goldsmith.check import verdict_words as words
-from goldsmith.check.part_coverage import part_of
-from goldsmith.check.verdicts import (
+from goldsmith.courses.grade.rubric import CASE, PART, Kind, Rubric, RubricItem
+from goldsmith.judge import words
+from goldsmith.judge.coverage import part_of
+from goldsmith.judge.verdicts import (
     AGREES,
     COULD_NOT_RUN,
     DIFFERS,
@@ -23,7 +24,6 @@ from goldsmith.check.verdicts import (
     PartVerdict,
     Verdict,
 )
-from goldsmith.courses.grade.rubric import CASE, PART, Kind, Rubric, RubricItem
 
 ItemOutcome = Literal["agrees", "differs", "could-not-run", "provided-changed", "error", "not-judged"]
 NOT_JUDGED: ItemOutcome = "not-judged"

@@ -16,7 +16,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
 
-from goldsmith.check.bounds import MAX_BYTES
 from goldsmith.check.canvas_names import submitted_name
 from goldsmith.check.submissions import (
     Submission,
@@ -34,6 +33,7 @@ from goldsmith.errors.course import Unreadable
 from goldsmith.errors.gold import CannotWrite
 from goldsmith.errors.grade import BadArchive
 from goldsmith.foundation.beneath import open_beneath, open_folder
+from goldsmith.judge.bounds import MAX_BYTES
 from goldsmith.workspace.temporary import private_folder
 
 

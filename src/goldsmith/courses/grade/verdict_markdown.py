@@ -5,13 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from goldsmith.check import leaf_words
-from goldsmith.check import verdict_words as words
-from goldsmith.check.causes import Cause, alike, by_cause, telling_case
-from goldsmith.check.verdicts import AGREES, ERROR, CaseVerdict, Verdict
 from goldsmith.comparison.results import LeafComparison
 from goldsmith.courses.grade.next_step import UNWRITTEN
 from goldsmith.courses.grade.redaction import code, escaped, one_line
+from goldsmith.judge import leaf_words, words
+from goldsmith.judge.causes import Cause, alike, by_cause, telling_case
+from goldsmith.judge.verdicts import AGREES, ERROR, CaseVerdict, Verdict
 
 _FRAMES = 3
 _MAX_OTHERS, _MAX_NAMES = 4, 5

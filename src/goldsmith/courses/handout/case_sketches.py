@@ -11,8 +11,6 @@ from typing import Any
 
 import msgspec
 
-from goldsmith.check.case_verdict import sharper
-from goldsmith.check.module_traces import CLOSE, INDEX, call_ends
 from goldsmith.comparison.against_gold import tolerances_of
 from goldsmith.comparison.sketched import relative_limit
 from goldsmith.foundation.nested import map_tree, walk
@@ -28,6 +26,8 @@ from goldsmith.gold.sketches.privacy import sums_allowed
 from goldsmith.gold.sketches.sketch import Sketch, root_mean_square
 from goldsmith.gold.tolerances import Tolerance
 from goldsmith.gold.trace_tensors import LEFT_OUT
+from goldsmith.judge.case import sharper
+from goldsmith.judge.traces import CLOSE, INDEX, call_ends
 
 DIGITS = 16
 """Sums are rounded to their limit over this."""

@@ -11,13 +11,13 @@ import msgspec
 from goldsmith.check.check import check
 from goldsmith.check.request import OpenGold, Request
 from goldsmith.check.submissions import Submission
-from goldsmith.check.verdicts import Verdict
 from goldsmith.courses.handout.kit_gold import KitGold
 from goldsmith.courses.layout.config import AssignmentConfig, Config
 from goldsmith.errors.check import NoSuchCase
 from goldsmith.errors.handout import NothingToCheck
 from goldsmith.generate.options import options_from
 from goldsmith.gold.kit_files import ADAPTER, RECIPE, read_data
+from goldsmith.judge.verdicts import Verdict
 from goldsmith.process.fork_client import ForkClient
 from goldsmith.targets.lone_recipe import LoneRecipe
 from goldsmith.targets.replacements import everything_in, folders_with, imported_modules

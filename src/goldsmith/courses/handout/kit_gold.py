@@ -10,7 +10,6 @@ from typing import Any
 
 import msgspec
 
-from goldsmith.check.module_traces import INDEX
 from goldsmith.gold.arrays import as_numpy
 from goldsmith.gold.facts import Environment
 from goldsmith.gold.files import TRACE_SUFFIX
@@ -18,6 +17,7 @@ from goldsmith.gold.kit_files import ARRAY, KitData, with_arrays
 from goldsmith.gold.load import Gold, GoldCase
 from goldsmith.gold.manifest import CaseEntry, Manifest, Provenance, Stamp
 from goldsmith.gold.trace_tensors import LEFT_OUT, NOT_KEPT, sketch_reference, stored_sketch
+from goldsmith.judge.traces import INDEX
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import PurePath
 
-from goldsmith.check.causes import telling_case
-from goldsmith.check.leaf_words import leaf_name
-from goldsmith.check.verdict_words import case_sentence, part_sentence, source_lines
-from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, CaseVerdict, Verdict
 from goldsmith.foundation.wording import count_of
+from goldsmith.judge.causes import telling_case
+from goldsmith.judge.leaf_words import leaf_name
+from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, CaseVerdict, Verdict
+from goldsmith.judge.words import case_sentence, part_sentence, source_lines
 
 _WORDS = {AGREES: "right", DIFFERS: "wrong", COULD_NOT_RUN: "could not run"}
 

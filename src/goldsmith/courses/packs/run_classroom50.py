@@ -8,7 +8,6 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from goldsmith.check.verdicts import ERROR, Verdict
 from goldsmith.courses.grade.classroom50 import RELEASE_BODY, RESULT, classroom50_json, facts_from, points_scale
 from goldsmith.courses.grade.feedback import feedback_markdown
 from goldsmith.courses.grade.grader import rubric_for
@@ -22,6 +21,7 @@ from goldsmith.courses.packs.settings import PackSettings, read_settings
 from goldsmith.errors.base import COULD_NOT_RUN
 from goldsmith.errors.handout import NothingToCheck
 from goldsmith.foundation.git import commit_time
+from goldsmith.judge.verdicts import ERROR, Verdict
 from goldsmith.workspace.temporary import private_folder
 
 GOLD = "GOLDSMITH_GOLD"

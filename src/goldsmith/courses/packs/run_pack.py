@@ -15,7 +15,6 @@ from pathlib import Path
 
 import msgspec
 
-from goldsmith.check.verdicts import ERROR
 from goldsmith.courses.grade.engines import Local
 from goldsmith.courses.grade.grade_class import GradingOptions, grade_all
 from goldsmith.courses.grade.grader import Grader, rubric_for
@@ -30,6 +29,7 @@ from goldsmith.errors.sandbox import NoPrivateNetwork, NoSandbox
 from goldsmith.foundation.log_injection import say
 from goldsmith.foundation.platforms import require_sandbox
 from goldsmith.generate.options import options_from
+from goldsmith.judge.verdicts import ERROR
 from goldsmith.sandbox.capabilities import probe
 from goldsmith.workspace.temporary import private_folder
 

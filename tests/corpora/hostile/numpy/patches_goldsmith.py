@@ -16,7 +16,7 @@ def _forged(attempt, arrays, stem):
 
 
 def answer(case, x, start=None):
-    import goldsmith.check.case_verdict as judging
+    import goldsmith.judge.case as judging
     import goldsmith.comparison.api as engine
     import goldsmith.comparison.against_gold as against_gold
 

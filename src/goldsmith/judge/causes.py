@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from goldsmith.check.part_coverage import part_of
-from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, ERROR, PROVIDED_CHANGED, CaseVerdict, Verdict
+from goldsmith.judge.coverage import part_of
+from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, ERROR, PROVIDED_CHANGED, CaseVerdict, Verdict
 
 Cases = list[CaseVerdict]
 _NUMBER = re.compile(r"\d+")

@@ -10,7 +10,14 @@ from itertools import starmap
 from pathlib import Path
 from typing import Any
 
-from goldsmith.check.bounds import (
+from goldsmith.check.replay_results import CaseRuns
+from goldsmith.foundation.nested import leaves_in
+from goldsmith.gold.arrays import array_hash
+from goldsmith.gold.call_forms import is_reference, plain_values
+from goldsmith.gold.load import GoldCase
+from goldsmith.gold.safetensors_reader import Mapped, open_mapped, parse_bytes
+from goldsmith.gold.trace_tensors import Hashed, bytes_behind, is_left_out, is_whole
+from goldsmith.judge.bounds import (
     MAX_CANDIDATES,
     MAX_COMPARED_NUMBERS,
     MAX_COMPARED_PER_NUMBER,
@@ -21,17 +28,10 @@ from goldsmith.check.bounds import (
     Work,
     bounded_by,
 )
-from goldsmith.check.call_limits import noise_limits
-from goldsmith.check.module_names import module_names
-from goldsmith.check.module_traces import CLOSE, INDEX, Call, calls_in, distance, farthest, input_error, same_plain
-from goldsmith.check.replay_results import CaseRuns
-from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, ModuleVerdict, Outcome
-from goldsmith.foundation.nested import leaves_in
-from goldsmith.gold.arrays import array_hash
-from goldsmith.gold.call_forms import is_reference, plain_values
-from goldsmith.gold.load import GoldCase
-from goldsmith.gold.safetensors_reader import Mapped, open_mapped, parse_bytes
-from goldsmith.gold.trace_tensors import Hashed, bytes_behind, is_left_out, is_whole
+from goldsmith.judge.call_limits import noise_limits
+from goldsmith.judge.module_names import module_names
+from goldsmith.judge.traces import CLOSE, INDEX, Call, calls_in, distance, farthest, input_error, same_plain
+from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, ModuleVerdict, Outcome
 
 AMPLIFIED = 20.0
 """How many times farther off than its input a call's output may be and still be explained by its input."""

@@ -9,15 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from goldsmith.check.bounds import (
-    MAX_NAME_CHARS,
-    MAX_OP_OUTPUT_BYTES,
-    MAX_STATES,
-    MAX_STATES_SEARCHED,
-    STEPS_PER_COMPARISON,
-    spend,
-)
-from goldsmith.check.trace_bounds import refuse_absurd
 from goldsmith.foundation.nested import leaves_in
 from goldsmith.gold.arrays import as_numpy
 from goldsmith.gold.call_forms import TENSOR, is_reference
@@ -25,6 +16,15 @@ from goldsmith.gold.safetensors_reader import Bfloat16, Mapped
 from goldsmith.gold.sizes import quick_norm, relative_size
 from goldsmith.gold.sketches.sketch import Sketch
 from goldsmith.gold.trace_tensors import HASH, LEFT_OUT, NOT_KEPT, SKETCH, Hashed, LeftOut, is_whole, read_sketch
+from goldsmith.judge.bounds import (
+    MAX_NAME_CHARS,
+    MAX_OP_OUTPUT_BYTES,
+    MAX_STATES,
+    MAX_STATES_SEARCHED,
+    STEPS_PER_COMPARISON,
+    spend,
+)
+from goldsmith.judge.trace_bounds import refuse_absurd
 from goldsmith.process.notes import is_name
 
 CLOSE = 5e-5

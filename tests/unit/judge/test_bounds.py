@@ -16,19 +16,19 @@ from typing import Any, get_args
 import numpy as np
 import pytest
 
-from goldsmith.check import bounds
 from goldsmith.check import replay_results as leavings
-from goldsmith.check.bounds import TooMuchToJudge, Work, bounded_by
-from goldsmith.check.module_names import module_names
-from goldsmith.check.module_traces import Call, calls_in
 from goldsmith.check.size_limits import files_below, list_revision
-from goldsmith.check.trace_pairs import TracePair, most_compared
 from goldsmith.courses.grade.archives import unpack
 from goldsmith.courses.guard.code_fragments import pieces_in
 from goldsmith.courses.guard.similarity import SolutionPart, lines_of, matches
 from goldsmith.errors.check import TooMuchHandedIn
 from goldsmith.errors.grade import BadArchive
 from goldsmith.gold.safetensors_reader import Mapped
+from goldsmith.judge import bounds
+from goldsmith.judge.bounds import TooMuchToJudge, Work, bounded_by
+from goldsmith.judge.module_names import module_names
+from goldsmith.judge.trace_pairs import TracePair, most_compared
+from goldsmith.judge.traces import Call, calls_in
 from goldsmith.process.messages import Attempt, Failure, Frame
 from goldsmith.process.notes import Names, Note, NoteKind
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from goldsmith.check.module_traces import calls_in
 from goldsmith.gold.manifest import CaseEntry
 from goldsmith.gold.safetensors_reader import open_mapped
+from goldsmith.judge.traces import calls_in
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from goldsmith.check.causes import by_cause, telling_case
-from goldsmith.check.verdict_words import headline, rows
-from goldsmith.check.verdicts import CaseVerdict
 from goldsmith.courses.grade.verdict_markdown import verdict_markdown
+from goldsmith.judge.causes import by_cause, telling_case
+from goldsmith.judge.verdicts import CaseVerdict
+from goldsmith.judge.words import headline, rows
 from goldsmith.render.verdict import verdict_text
 from support.made_verdicts import case, failed, source, verdict
 

@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from goldsmith.check.case_verdict import NEAR, decide
-from goldsmith.check.leaf_words import leaf_lines
-from goldsmith.check.verdict_words import case_sentence, headline
-from goldsmith.check.verdicts import CaseVerdict
 from goldsmith.comparison.api import compare
 from goldsmith.comparison.results import Comparison, shown_numbers
 from goldsmith.courses.grade.scoring import score
 from goldsmith.gold.tolerances import Tolerance
+from goldsmith.judge.case import NEAR, decide
+from goldsmith.judge.leaf_words import leaf_lines
+from goldsmith.judge.verdicts import CaseVerdict
+from goldsmith.judge.words import case_sentence, headline
 from support.made_verdicts import case, part, rubric, verdict
 
 GOLD = np.linspace(-1.00488, 1.0, 9, dtype=np.float32)

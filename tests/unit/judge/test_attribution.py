@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from goldsmith.check.attribution import Blame
-from goldsmith.check.localisation import IsolatedRuns, chosen_by_gold, judge_calls
-from goldsmith.check.module_traces import CLOSE, Call, input_error, same_plain
-from goldsmith.check.part_coverage import PartCoverage
-from goldsmith.check.trace_pairs import TracePair, off_by
-from goldsmith.check.verdicts import CaseVerdict, ModuleVerdict
+from goldsmith.judge.attribution import Blame
+from goldsmith.judge.coverage import PartCoverage
+from goldsmith.judge.localisation import IsolatedRuns, chosen_by_gold, judge_calls
+from goldsmith.judge.trace_pairs import TracePair, off_by
+from goldsmith.judge.traces import CLOSE, Call, input_error, same_plain
+from goldsmith.judge.verdicts import CaseVerdict, ModuleVerdict
 from support.made_verdicts import case, failed, leaf
 
 RIGHT, WRONG = np.arange(1.0, 7.0), np.arange(1.0, 7.0) * 1.5

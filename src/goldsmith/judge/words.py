@@ -9,10 +9,11 @@ from collections.abc import Sequence
 
 import msgspec
 
-from goldsmith.check.causes import Cause, alike, telling_case
-from goldsmith.check.leaf_words import how_far, leaf_name, size_words
-from goldsmith.check.part_coverage import part_of
-from goldsmith.check.verdicts import (
+from goldsmith.foundation.wording import count_of
+from goldsmith.judge.causes import Cause, alike, telling_case
+from goldsmith.judge.coverage import part_of
+from goldsmith.judge.leaf_words import how_far, leaf_name, size_words
+from goldsmith.judge.verdicts import (
     AGREES,
     COULD_NOT_RUN,
     CUT_OFF,
@@ -25,7 +26,6 @@ from goldsmith.check.verdicts import (
     PartVerdict,
     Verdict,
 )
-from goldsmith.foundation.wording import count_of
 
 OUTCOMES = {
     AGREES: "agrees",

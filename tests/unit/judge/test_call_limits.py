@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from goldsmith.check.call_limits import MAX_NOISE, MAX_ROUNDING, allow_rounding, noise_limits
-from goldsmith.check.module_traces import CLOSE, Call
-from goldsmith.check.part_coverage import PartCoverage
-from goldsmith.check.trace_pairs import TracePair
 from goldsmith.gold.manifest import CaseEntry
+from goldsmith.judge.call_limits import MAX_NOISE, MAX_ROUNDING, allow_rounding, noise_limits
+from goldsmith.judge.coverage import PartCoverage
+from goldsmith.judge.trace_pairs import TracePair
+from goldsmith.judge.traces import CLOSE, Call
 from support.made_verdicts import case, leaf
 
 SHOWN = PartCoverage({"waves": ("wave",), "whole": ("mix", "wave")}, {})

@@ -14,9 +14,17 @@ from pathlib import Path
 
 import msgspec
 
-from goldsmith.check.call_limits import allow_rounding
-from goldsmith.check.evidence import Evidence
-from goldsmith.check.localisation import (
+from goldsmith.check.replay_results import CaseRuns
+from goldsmith.check.replay_workspace import ReplayWorkspace
+from goldsmith.errors.base import GoldsmithError
+from goldsmith.gold.arrays import array_hash
+from goldsmith.gold.manifest import CaseEntry
+from goldsmith.gold.payload import item_name
+from goldsmith.gold.trace_tensors import is_whole
+from goldsmith.judge.call_limits import allow_rounding
+from goldsmith.judge.coverage import PartCoverage, part_of
+from goldsmith.judge.evidence import Evidence
+from goldsmith.judge.localisation import (
     first_miss_by_value,
     judge_calls,
     judge_gradients,
@@ -26,12 +34,9 @@ from goldsmith.check.localisation import (
     sources,
     with_extra_weights,
 )
-from goldsmith.check.module_traces import Call
-from goldsmith.check.part_coverage import PartCoverage, part_of
-from goldsmith.check.replay_results import CaseRuns
-from goldsmith.check.replay_workspace import ReplayWorkspace
-from goldsmith.check.trace_pairs import TracePair, pair_traces
-from goldsmith.check.verdicts import (
+from goldsmith.judge.trace_pairs import TracePair, pair_traces
+from goldsmith.judge.traces import Call
+from goldsmith.judge.verdicts import (
     AGREES,
     COULD_NOT_RUN,
     CUT_OFF,
@@ -40,12 +45,7 @@ from goldsmith.check.verdicts import (
     CaseVerdict,
     ModuleVerdict,
 )
-from goldsmith.check.weight_caveat import OWN_WEIGHTS
-from goldsmith.errors.base import GoldsmithError
-from goldsmith.gold.arrays import array_hash
-from goldsmith.gold.manifest import CaseEntry
-from goldsmith.gold.payload import item_name
-from goldsmith.gold.trace_tensors import is_whole
+from goldsmith.judge.weight_caveat import OWN_WEIGHTS
 
 OUTPUT_NOT_FOUND = "what gold's returned is nowhere to be found"
 """The reason given for a module that has no partner, inside one that has: that one goes wrong there."""

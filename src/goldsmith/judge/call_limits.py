@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from goldsmith.check.module_traces import Call
-from goldsmith.check.part_coverage import PartCoverage
-from goldsmith.check.verdicts import AGREES, CaseVerdict
 from goldsmith.gold.arrays import array_hash
 from goldsmith.gold.calibration import NOISY_SAFETY
 from goldsmith.gold.call_forms import function_key
 from goldsmith.gold.manifest import CaseEntry
 from goldsmith.gold.trace_tensors import is_whole
+from goldsmith.judge.coverage import PartCoverage
+from goldsmith.judge.traces import Call
+from goldsmith.judge.verdicts import AGREES, CaseVerdict
 
 if TYPE_CHECKING:
-    from goldsmith.check.trace_pairs import TracePair
+    from goldsmith.judge.trace_pairs import TracePair
 
 MAX_NOISE = 0.1
 """Relative error from which a call counts as wrong however noisy it is: what moves so far shows nothing."""

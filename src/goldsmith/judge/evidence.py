@@ -9,18 +9,18 @@ from typing import Any
 
 import msgspec
 
-from goldsmith.check.call_limits import measured_noise
-from goldsmith.check.case_verdict import sharper
-from goldsmith.check.criteria import Criteria
-from goldsmith.check.module_traces import Call, in_order_of_return
 from goldsmith.check.replay_results import CaseRuns
-from goldsmith.check.trace_pairs import TracePair, is_cut_off
-from goldsmith.check.verdicts import DIFFERS, CaseVerdict
 from goldsmith.comparison.results import SKETCHED
 from goldsmith.gold.arrays import numbers_of
 from goldsmith.gold.manifest import CaseEntry
 from goldsmith.gold.tolerances import Tolerance
 from goldsmith.gold.trace_tensors import is_left_out
+from goldsmith.judge.call_limits import measured_noise
+from goldsmith.judge.case import sharper
+from goldsmith.judge.criteria import Criteria
+from goldsmith.judge.trace_pairs import TracePair, is_cut_off
+from goldsmith.judge.traces import Call, in_order_of_return
+from goldsmith.judge.verdicts import DIFFERS, CaseVerdict
 
 MAX_TENSORS_PER_CASE = 3
 MAX_ELEMENTS = 2**24

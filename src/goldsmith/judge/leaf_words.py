@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import math
 
-from goldsmith.check.case_verdict import shown_path
-from goldsmith.check.verdicts import CaseVerdict
 from goldsmith.comparison.results import SKETCHED, TEXTS, LeafComparison, shown_numbers
+from goldsmith.judge.case import shown_path
+from goldsmith.judge.verdicts import CaseVerdict
 
 _DIGITS = 6
 STEP_LIMITS = (1.0, 10.0, 1000.0, math.inf)

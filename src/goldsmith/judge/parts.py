@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from goldsmith.check.localisation import sources
-from goldsmith.check.part_coverage import PartCoverage, is_constructor, part_of
-from goldsmith.check.verdicts import (
+from goldsmith.judge.coverage import PartCoverage, is_constructor, part_of
+from goldsmith.judge.localisation import sources
+from goldsmith.judge.verdicts import (
     AGREES,
     COULD_NOT_RUN,
     CUT_OFF,

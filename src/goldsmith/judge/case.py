@@ -7,17 +7,17 @@ from typing import Any
 
 import msgspec
 
-from goldsmith.check.criteria import Criteria
-from goldsmith.check.reduced_precision import coarser_dtype, explains, is_unseen
 from goldsmith.check.replay_results import CaseRuns
-from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, CUT_OFF, DIFFERS, ERROR, CaseVerdict
-from goldsmith.check.weight_caveat import with_caveat
 from goldsmith.comparison.against_gold import compare_case
 from goldsmith.comparison.api import compare
 from goldsmith.comparison.results import Comparison, LeafComparison
 from goldsmith.gold.arrays import numbers_of
 from goldsmith.gold.precision import computed_dtype, is_float64
 from goldsmith.gold.tolerances import Tolerance
+from goldsmith.judge.criteria import Criteria
+from goldsmith.judge.reduced_precision import coarser_dtype, explains, is_unseen
+from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, CUT_OFF, DIFFERS, ERROR, CaseVerdict
+from goldsmith.judge.weight_caveat import with_caveat
 from goldsmith.process.messages import Failure, RunName
 
 SHARPER, FINEST = 0.1, 1e-6

@@ -10,9 +10,9 @@ from collections.abc import Collection, Sequence
 
 import msgspec
 
-from goldsmith.check.localisation import sources
-from goldsmith.check.part_coverage import PartCoverage, part_of
-from goldsmith.check.verdicts import COULD_NOT_RUN, DIFFERS, CaseVerdict, ModuleVerdict
+from goldsmith.judge.coverage import PartCoverage, part_of
+from goldsmith.judge.localisation import sources
+from goldsmith.judge.verdicts import COULD_NOT_RUN, DIFFERS, CaseVerdict, ModuleVerdict
 from goldsmith.process.messages import Failure, FailureKind
 
 STUB: FailureKind = "stub"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from goldsmith.check.bounds import MAX_CALL_DEPTH, MAX_CALLS, MAX_FORM_VALUES, MAX_TENSORS
+from goldsmith.judge.bounds import MAX_CALL_DEPTH, MAX_CALLS, MAX_FORM_VALUES, MAX_TENSORS
 
 
 def refuse_absurd(index: Any) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from goldsmith.check.replay_results import CaseRuns
-from goldsmith.check.verdicts import AGREES, DIFFERS, CaseVerdict
 from goldsmith.comparison.results import LeafComparison
 from goldsmith.gold.load import GoldCase
+from goldsmith.judge.verdicts import AGREES, DIFFERS, CaseVerdict
 
 _EPS = {"bfloat16": 2.0**-7, "float16": 2.0**-10, "complex32": 2.0**-10, "float32": 2.0**-23, "complex64": 2.0**-23}
 _FINEST = 2.0**-52

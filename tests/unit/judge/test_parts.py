@@ -8,12 +8,12 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from goldsmith.check.part_coverage import PartCoverage, part_of
-from goldsmith.check.part_verdicts import judge_parts
-from goldsmith.check.verdicts import CaseVerdict, ModuleVerdict
 from goldsmith.courses.grade.rubric import make_rubric
 from goldsmith.courses.grade.scoring import score
 from goldsmith.courses.layout.config import RubricConfig
+from goldsmith.judge.coverage import PartCoverage, part_of
+from goldsmith.judge.parts import judge_parts
+from goldsmith.judge.verdicts import CaseVerdict, ModuleVerdict
 from support.made_verdicts import case, failed, verdict
 
 NAMES = ("Norm.forward", "Scaler.fit", "Scaler.scale", "Model.forward", "loss")

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from goldsmith.check.case_verdict import sharper, shown_path
-from goldsmith.check.criteria import Criteria
-from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, INCONCLUSIVE, CaseVerdict
 from goldsmith.comparison.results import LeafComparison
 from goldsmith.gold.calibration import ALLOWED_NOISE
 from goldsmith.gold.facts import is_allowed
 from goldsmith.gold.tolerances import BLIND, Tolerance, blind_paths
+from goldsmith.judge.case import sharper, shown_path
+from goldsmith.judge.criteria import Criteria
+from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, INCONCLUSIVE, CaseVerdict
 
 
 def undecided(tolerances: Mapping[str, Tolerance], leaves: Sequence[LeafComparison]) -> list[str]:

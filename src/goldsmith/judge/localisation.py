@@ -15,13 +15,13 @@ from typing import Any
 
 import msgspec
 
-from goldsmith.check.module_traces import Call, ValueIndex, as_numbers, in_order_of_return
 from goldsmith.check.replay_workspace import ReplayWorkspace
-from goldsmith.check.trace_pairs import TracePair, arguments, is_cut_off, off_by, plain_apart
-from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, ModuleVerdict, Outcome
 from goldsmith.gold.gradient_projections import projections
 from goldsmith.gold.sketches.sketch import Sketch
 from goldsmith.gold.trace_tensors import is_whole
+from goldsmith.judge.trace_pairs import TracePair, arguments, is_cut_off, off_by, plain_apart
+from goldsmith.judge.traces import Call, ValueIndex, as_numbers, in_order_of_return
+from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, ModuleVerdict, Outcome
 from goldsmith.process.messages import Failure, IsolatedCall
 
 MAX_CASES_ALONE = 4

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from goldsmith.check.verdict_words import corrected_line, module_lines, part_sentence
-from goldsmith.check.verdicts import CaseVerdict, ModuleVerdict
 from goldsmith.courses.grade.verdict_markdown import verdict_markdown
+from goldsmith.judge.verdicts import CaseVerdict, ModuleVerdict
+from goldsmith.judge.words import corrected_line, module_lines, part_sentence
 from goldsmith.render.verdict import verdict_text
 from support.made_pages import author_page
 from support.made_verdicts import case, failed, part, verdict
