@@ -81,3 +81,15 @@ def test_a_starter_that_has_leaked_hides_nothing(course: CourseOnDisk) -> None:
     pasted = STARTER + "\n\n    def old_peaks(signal, height):\n        " + ANSWERS[2]
     course.write({"src/assignments/hw1/ops.py": pasted})
     assert findings(course, pasted, "src/assignments/hw1/ops.py") == {"ops.peaks"}
+
+
+def test_what_a_later_assignment_gives_as_a_whole_file_is_no_leak_of_an_earlier_one(course: CourseOnDisk) -> None:
+    course.write({"src/assignments/hw2/ops.py": SOLUTION, "src/assignments/hw2/next.py": "def f(x): ..."})
+    course.write({"private/solutions/hw2/next.py": "def f(x): return x * 2"})
+    assert findings(course, SOLUTION, "src/assignments/hw2/ops.py") == set()
+    assert findings(course, SOLUTION, "src/assignments/hw2/hints.py") == {"ops.smooth", "ops.peaks"}
+
+
+def test_what_an_earlier_assignment_gives_as_a_whole_file_is_a_leak_of_a_later_one(course: CourseOnDisk) -> None:
+    course.write({"src/assignments/hw0/ops.py": SOLUTION})
+    assert findings(course, SOLUTION, "src/assignments/hw0/ops.py") == {"ops.smooth", "ops.peaks"}

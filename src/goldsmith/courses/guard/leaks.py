@@ -64,8 +64,8 @@ Starter = tuple[str, bytes]
 
 @dataclass(frozen=True)
 class Provided:
-    """The pieces, by name and grams, that a starter's file and its own solution, in the folder `solution`, have in
-    common."""
+    """The pieces, by name and grams, that an assignment gives in a file of its starter; `solution` is the folder of its
+    own solution."""
 
     solution: str
     pieces: frozenset[tuple[str, frozenset[str]]]

@@ -81,17 +81,23 @@ def _handed_in(course: Course) -> Iterator[str]:
 
 
 def _provided_files(course: Course, sources: Mapping[str, bytes]) -> Iterator[tuple[str, Provided]]:
-    """Yield for the starters' files that have a solution the pieces that both have: what staff give to students there,
-    even if an earlier assignment asks for it."""
+    """Yield for the starters' files what staff give to students there, even if an earlier assignment asks for it: the
+    pieces that a file and its solution have in common, and all of a file that has no solution where an earlier
+    assignment's file has one."""
+    earlier: set[Path] = set()
     for assignment in course.assignments():
         folder = course.relative(assignment.solution).as_posix()
-        for name in sources:
-            starter = assignment.starter / _target(assignment, name)
-            if PurePosixPath(name).is_relative_to(folder) and starter.is_file():
-                mine = {(piece.name, piece.grams) for piece in pieces_in(name, sources[name])}
+        answered = {_target(assignment, name): name for name in sources if PurePosixPath(name).is_relative_to(folder)}
+        for target in sorted(earlier | answered.keys()):
+            starter = assignment.starter / target
+            if starter.is_file():
                 place = course.relative(starter).as_posix()
-                theirs = {(piece.name, piece.grams) for piece in pieces_in(place, starter.read_bytes())}
-                yield place, Provided(folder, frozenset(mine & theirs))
+                given = {(piece.name, piece.grams) for piece in pieces_in(place, starter.read_bytes())}
+                if target in answered:
+                    name = answered[target]
+                    given &= {(piece.name, piece.grams) for piece in pieces_in(name, sources[name])}
+                yield place, Provided(folder, frozenset(given))
+        earlier |= answered.keys()
 
 
 def _solutions_of(assignment: Assignment) -> str:
