@@ -41,9 +41,9 @@ class Budget:
     def __init__(self, seconds: float) -> None:
         self.left = seconds
 
-    def take(self, clock: Clock, at_once: int) -> None:
+    def take(self, seconds: float, at_once: int) -> None:
         """Subtract what a task has taken, where so many ran at once."""
-        self.left -= min(clock.wall_s, clock.used_s()) / at_once
+        self.left -= seconds / at_once
 
 
 def do_alone(tasks: Sequence[Task], *, budget: Budget, reserve: float = 0.0) -> Iterator[Outcome]:
@@ -66,7 +66,7 @@ def do_alone(tasks: Sequence[Task], *, budget: Budget, reserve: float = 0.0) -> 
             for number, child in list(running):
                 if child.is_over(0.02 if len(running) == 1 else 0.01):
                     running.remove((number, child))
-                    budget.take(child.clock, min(at_once, len(tasks)))
+                    budget.take(child.taken_s, min(at_once, len(tasks)))
                     done[number] = child.outcome
             while given in done:
                 yield done.pop(given)
@@ -87,8 +87,9 @@ class _Child:
             os.close(self._pipe)
             _work(task, ours, parent)
         os.close(ours)
-        self.clock = Clock(self._pid)
-        self.clock.used_s()  # which begins to count
+        self.taken_s = 0.0
+        self._clock = Clock(self._pid)
+        self._clock.used_s()  # which begins to count
 
     def is_over(self, patience: float) -> bool:
         """Read what it has sent; say whether it has ended, or has been ended because it is late."""
@@ -100,7 +101,7 @@ class _Child:
             if not content:
                 self._reap()
                 return True
-        if self.clock.overrun(self._limit):
+        if self._clock.overrun(self._limit):
             self.outcome.trouble = f"it did not come to an end within {max(1, round(self._limit))} seconds"
             self.end()
             return True
@@ -120,7 +121,8 @@ class _Child:
 
     def _reap(self) -> None:
         os.close(self._pipe)
-        _, status = os.waitpid(self._pid, 0)
+        _, status, usage = os.wait4(self._pid, 0)  # of a process that is gone a clock knows the wall's time only
+        self.taken_s = min(self._clock.wall_s, self._clock.slept_s + usage.ru_utime + usage.ru_stime)
         code = os.waitstatus_to_exitcode(status)
         if code < 0:
             self.outcome.trouble = f"it crashes its process ({signal.Signals(-code).name})"
@@ -128,6 +130,7 @@ class _Child:
             self.outcome.trouble = f"it ends its process, with exit code {code}"
 
     def end(self) -> None:
+        self.taken_s = min(self._clock.wall_s, self._clock.used_s())
         with contextlib.suppress(ProcessLookupError):
             os.kill(self._pid, signal.SIGKILL)
         os.waitpid(self._pid, 0)

@@ -53,6 +53,11 @@ class Clock:
         """Return the seconds on the wall clock."""
         return time.monotonic() - self._start
 
+    @property
+    def slept_s(self) -> float:
+        """Return the seconds that it was seen to sleep, in the measurements so far."""
+        return self._slept
+
     def used_s(self) -> float:
         """Return the seconds of processor time and those slept; on the wall clock where `/proc` is missing, and before
         the first measurement."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -91,3 +93,25 @@ def test_numbers_that_torch_draws_are_noticed(tmp_path: Path) -> None:
     assert not draws_in(tmp_path, f"import torch\nx = torch.ones(1, 1, 3, 4)\ndef f():\n    return {attention}\n")
     evaluated = "import torch\ndef f():\n    return torch.dropout(torch.ones(3), 0.5, False)\n"
     assert not draws_in(tmp_path, evaluated)
+
+
+def test_waiting_for_a_processor_costs_no_time() -> None:
+    processor = {min(os.sched_getaffinity(0))}
+
+    def works(send: Send) -> None:
+        os.sched_setaffinity(0, processor)
+        until = time.process_time() + 0.2
+        while time.process_time() < until:
+            pass
+
+    busy = f"import os; os.sched_setaffinity(0, {processor})\nwhile True: pass"
+    others = [subprocess.Popen([sys.executable, "-c", busy]) for _ in range(4)]
+    try:
+        budget, started = Budget(100.0), time.monotonic()
+        assert not list(do_alone([Task(works, 30.0)], budget=budget))[0].trouble
+        passed = time.monotonic() - started
+    finally:
+        for other in others:
+            other.kill()
+            other.wait()
+    assert 0.1 < 100.0 - budget.left < passed / 2
