@@ -16,6 +16,7 @@ from goldsmith.check.check_context import CheckContext
 from goldsmith.check.corrected_parts import CorrectedParts
 from goldsmith.check.definitions import find_definition
 from goldsmith.check.forbidden_use import find_forbidden
+from goldsmith.check.isolated_runs import attribute
 from goldsmith.check.missing_files import not_given
 from goldsmith.check.notebook_places import cell_files, shown_place
 from goldsmith.check.parts_without_case import InnerParts
@@ -32,7 +33,6 @@ from goldsmith.courses.layout.solutions import Placement
 from goldsmith.courses.layout.starter_modules import notebook_modules
 from goldsmith.gold.manifest import Manifest
 from goldsmith.gold.trivial_answers import is_hollow
-from goldsmith.judge.attribution import attribute
 from goldsmith.judge.blind_records import without_blind_records
 from goldsmith.judge.bounds import (
     JUDGING_TIMEOUT_S,

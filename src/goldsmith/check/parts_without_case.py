@@ -18,6 +18,7 @@ from typing import Literal
 import msgspec
 
 from goldsmith.check.definitions import find_definition
+from goldsmith.check.isolated_runs import isolated_by
 from goldsmith.check.replay_results import CaseRuns
 from goldsmith.check.replay_workspace import ReplayWorkspace
 from goldsmith.errors.base import GoldsmithError
@@ -139,7 +140,7 @@ class InnerParts:
             calls.setdefault(look.pair.case, []).extend([look.alone] if look.alone else [])
         pairs = {look.pair.case: dataclasses.replace(look.pair, gold=calls[look.pair.case]) for look in looks}
         with self.workspace.one_worker():
-            alone = run_alone(self.workspace, pairs, self.layouts, most=len(pairs))
+            alone = run_alone(isolated_by(self.workspace, self.layouts), pairs, most=len(pairs))
         judged = {look: _judge(look, alone) for look in looks}
         replaced = [look for look in looks if self._is_replaced(look, alone)]
         doubtful = [look for look, item in judged.items() if item is None or item.outcome != AGREES or look in replaced]

@@ -8,23 +8,21 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from goldsmith.check.replay_results import CaseRuns
-from goldsmith.check.replay_workspace import ReplayWorkspace
-from goldsmith.errors.base import GoldsmithError
 from goldsmith.gold.arrays import array_hash
-from goldsmith.gold.manifest import CaseEntry
 from goldsmith.gold.payload import item_name
 from goldsmith.gold.trace_tensors import is_whole
 from goldsmith.judge.call_limits import allow_rounding
 from goldsmith.judge.coverage import PartCoverage, part_of
-from goldsmith.judge.evidence import Evidence
 from goldsmith.judge.localisation import (
+    Isolate,
+    IsolatedRuns,
     first_miss_by_value,
     judge_calls,
     judge_gradients,
@@ -47,6 +45,11 @@ from goldsmith.judge.verdicts import (
 )
 from goldsmith.judge.weight_caveat import OWN_WEIGHTS
 
+if TYPE_CHECKING:
+    from goldsmith.check.replay_results import CaseRuns
+    from goldsmith.gold.load import GoldCase
+    from goldsmith.gold.manifest import CaseEntry
+
 OUTPUT_NOT_FOUND = "what gold's returned is nowhere to be found"
 """The reason given for a module that has no partner, inside one that has: that one goes wrong there."""
 _RIGHT = (AGREES, PROVIDED_CHANGED)
@@ -56,74 +59,85 @@ KINDS_WITHOUT_CULPRIT = ("weights", OWN_WEIGHTS, "import", "package")
 """Kinds of failure that say nothing about the code of any one part."""
 
 
-def attribute(
-    workspace: ReplayWorkspace,
-    folder: Path,
-    verdicts: Mapping[str, CaseVerdict],
-    replays: Mapping[str, CaseRuns],
-    layouts: Mapping[str, str],
-    evidence: Evidence | None = None,
-) -> dict[str, CaseVerdict]:
-    """Add to failing verdicts what is known about their calls, and which goes wrong first. If that fails, the verdicts
-    stay as they are, and nothing in the failing cases counts as seen to be right."""
-    shown = PartCoverage.of({name: gold.entry for name, gold in workspace.golds.items()}, folder)
-    try:
-        return _attribute(workspace, folder, shown, verdicts, replays, layouts, evidence)
-    except (GoldsmithError, OSError):
-        raise
-    except Exception as error:  # a bug of ours, perhaps provoked by a child's files: its text may be forged
-        note = f"goldsmith could not look for the part that is to blame ({type(error).__name__})"
+@dataclass
+class Attribution:
+    """Finds in the cases of one submission what is to blame, in steps between which more is run: their traces are
+    paired, their calls judged, and then everything together. Gold's traces are in `folder`."""
+
+    golds: Mapping[str, GoldCase]
+    folder: Path
+    verdicts: Mapping[str, CaseVerdict]
+    replays: Mapping[str, CaseRuns]
+
+    @functools.cached_property
+    def shown(self) -> PartCoverage:
+        return PartCoverage.of({name: gold.entry for name, gold in self.golds.items()}, self.folder)
+
+    @functools.cached_property
+    def pairs(self) -> dict[str, TracePair]:
+        """Return gold's calls beside the submission's, by case, the cases that run the least first."""
+        found: dict[str, TracePair] = {}
+        right = any(item.outcome in _RIGHT for item in self.verdicts.values())
+        for name in sorted(self.verdicts, key=self.shown.width):
+            verdict = self.verdicts[name]
+            if _can_be_seen(verdict, right):
+                changes = _changes(verdict)
+                pair = pair_traces(self.golds[name], self.folder, self.replays[name], of_another_run=changes)
+                if pair is not None:
+                    allow_rounding(pair, self.verdicts, self.shown)
+                    found[name] = pair
+        return found
+
+    @property
+    def ports(self) -> list[str]:
+        """List the cases in which modules of gold's have no partner by name, so that their values are searched for."""
+        return [n for n, pair in self.pairs.items() if self.verdicts[n].outcome == DIFFERS and pair.unpaired_in(None)]
+
+    def run_alone(self, isolate: Isolate) -> IsolatedRuns:
+        """Have calls made alone that the traces leave open."""
+        cut_off = {name for name in self.pairs if self.verdicts[name].kind in CUT_OFF}
+        return run_alone(isolate, self.pairs, cut_off=cut_off)
+
+    def judge_calls(
+        self, alone: IsolatedRuns, op_outputs: Mapping[str, Collection[Any]], isolate: Isolate
+    ) -> dict[str, CaseVerdict]:
+        """Return the verdicts with what is known of each call; `op_outputs` are those of operations in ports."""
+        found = dict(self.verdicts)
+        for name, pair in self.pairs.items():
+            modules = judge_calls(pair, alone)
+            if name in op_outputs:
+                modules = _by_value(pair, modules, op_outputs[name])
+            if found[name].outcome == DIFFERS and all(item.inferred for item in sources(modules)):
+                modules += judge_gradients(isolate, pair)
+            found[name] = msgspec.structs.replace(found[name], modules=tuple(modules))
+        return found
+
+    def attributed(self, judged: Mapping[str, CaseVerdict], alone: IsolatedRuns) -> dict[str, CaseVerdict]:
+        """Return the verdicts with what goes wrong first in each, and what was not seen to be right."""
+        extra = {name: replay.first.extra for name, replay in self.replays.items()}
+        blame = Blame(judged, self.shown, self.pairs, extra)
+        found = {name: blame.attributed(verdict) for name, verdict in judged.items()}
         return {
-            name: msgspec.structs.replace(case, unseen=shown.runs.get(name, ()), notes=(*case.notes, note))
-            if _is_against(case)
-            else case
-            for name, case in verdicts.items()
+            name: msgspec.structs.replace(
+                verdict,
+                their_names=_their_names(verdict, self.replays[name]),
+                unseen=_unseen(verdict, self.pairs[name], self.golds[name].entry, self.shown)
+                if name in alone.cases
+                else (),
+            )
+            for name, verdict in found.items()
         }
 
-
-def _attribute(
-    workspace: ReplayWorkspace,
-    folder: Path,
-    shown: PartCoverage,
-    verdicts: Mapping[str, CaseVerdict],
-    replays: Mapping[str, CaseRuns],
-    layouts: Mapping[str, str],
-    evidence: Evidence | None,
-) -> dict[str, CaseVerdict]:
-    pairs: dict[str, TracePair] = {}
-    for name in sorted(verdicts, key=shown.width):
-        if _can_be_seen(verdicts[name], any(item.outcome in _RIGHT for item in verdicts.values())):
-            pair = pair_traces(workspace.golds[name], folder, replays[name], of_another_run=_changes(verdicts[name]))
-            if pair is not None:
-                allow_rounding(pair, verdicts, shown)
-                pairs[name] = pair
-                if evidence is not None:
-                    evidence.add_calls(name, pair, workspace.golds[name].entry)
-    ports = {name: pair for name, pair in pairs.items() if verdicts[name].outcome == DIFFERS and pair.unpaired_in(None)}
-    # in a fresh worker, which has not seen any of gold's intermediate values
-    tapped = workspace.run(dict.fromkeys(ports, ("op_outputs",)), layouts)
-    with workspace.one_worker():
-        cut_off = {name for name in pairs if verdicts[name].kind in CUT_OFF}
-        alone = run_alone(workspace, pairs, layouts, cut_off=cut_off)
-    found = dict(verdicts)
-    with workspace.one_worker():
-        for name, pair in pairs.items():
-            modules = judge_calls(pair, alone)
-            if name in tapped:
-                modules = _by_value(pair, modules, tapped[name])
-            if verdicts[name].outcome == DIFFERS and all(item.inferred for item in sources(modules)):
-                modules += judge_gradients(workspace, pair, layouts)
-            found[name] = msgspec.structs.replace(verdicts[name], modules=tuple(modules))
-    blame = Blame(found, shown, pairs, {name: replay.first.extra for name, replay in replays.items()})
-    found = {name: blame.attributed(verdict) for name, verdict in found.items()}
-    return {
-        name: msgspec.structs.replace(
-            verdict,
-            their_names=_their_names(verdict, replays[name]),
-            unseen=_unseen(verdict, pairs[name], workspace.golds[name].entry, shown) if name in alone.cases else (),
-        )
-        for name, verdict in found.items()
-    }
+    def unattributed(self, error: Exception) -> dict[str, CaseVerdict]:
+        """Return the verdicts as they were, where an error of goldsmith's own kept it from finding out more: nothing in
+        the failing cases counts as seen to be right."""
+        note = f"goldsmith could not look for the part that is to blame ({type(error).__name__})"
+        return {
+            name: msgspec.structs.replace(case, unseen=self.shown.runs.get(name, ()), notes=(*case.notes, note))
+            if _is_against(case)
+            else case
+            for name, case in self.verdicts.items()
+        }
 
 
 def _unseen(verdict: CaseVerdict, pair: TracePair, entry: CaseEntry, shown: PartCoverage) -> tuple[str, ...]:
@@ -195,13 +209,13 @@ def _is_against(verdict: CaseVerdict) -> bool:
     )
 
 
-def _by_value(pair: TracePair, modules: list[ModuleVerdict], tapped: CaseRuns) -> list[ModuleVerdict]:
+def _by_value(pair: TracePair, modules: list[ModuleVerdict], produced: Collection[Any]) -> list[ModuleVerdict]:
     """Add the first of gold's modules whose output is nowhere to be found, where too few names pair."""
     source = next(sources(modules), None)
     unpaired = pair.unpaired_in(source)
     if not unpaired:
         return modules
-    call = first_miss_by_value(unpaired, list(tapped.arrays.get("op_outputs", {}).values()))
+    call = first_miss_by_value(unpaired, list(produced))
     if call is None:
         return modules
     return [source_at(pair, call, OUTPUT_NOT_FOUND), *modules]

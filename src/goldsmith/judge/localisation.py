@@ -7,22 +7,20 @@ its output is. Library modules are never judged, only their callers.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
-from goldsmith.check.replay_workspace import ReplayWorkspace
 from goldsmith.gold.gradient_projections import projections
 from goldsmith.gold.sketches.sketch import Sketch
 from goldsmith.gold.trace_tensors import is_whole
 from goldsmith.judge.trace_pairs import TracePair, arguments, is_cut_off, off_by, plain_apart
 from goldsmith.judge.traces import Call, ValueIndex, as_numbers, in_order_of_return
 from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, ModuleVerdict, Outcome
-from goldsmith.process.messages import Failure, IsolatedCall
+from goldsmith.process.messages import Failure
 
 MAX_CASES_ALONE = 4
 """Number of cases in which modules are run alone, one of each kind: a kind's code is the same everywhere."""
@@ -54,6 +52,13 @@ class IsolatedResult:
         )
 
 
+class Isolate(Protocol):
+    """Make one of gold's calls with the submission's code, alone: the only way in which judging has anything run."""
+
+    def __call__(self, pair: TracePair, call: Call, *, gradients: bool = False) -> IsolatedResult | None:
+        """Return what came of it; None where an implementation need not have what is called."""
+
+
 @dataclass
 class IsolatedRuns:
     """Calls that were made on gold's own inputs, by case and position, and the cases in which every call was made that
@@ -64,11 +69,7 @@ class IsolatedRuns:
 
 
 def run_alone(
-    workspace: ReplayWorkspace,
-    pairs: Mapping[str, TracePair],
-    layouts: Mapping[str, str],
-    most: int = MAX_CASES_ALONE,
-    cut_off: Collection[str] = (),
+    isolate: Isolate, pairs: Mapping[str, TracePair], most: int = MAX_CASES_ALONE, cut_off: Collection[str] = ()
 ) -> IsolatedRuns:
     """Call alone what gold's record chooses, in at most `most` of the cases in which the replay leaves any of it open.
 
@@ -88,10 +89,10 @@ def run_alone(
         for call in filter(pair.has, unsettled if name in cut_off or not unsettled else chosen):
             if call.name in hung or len(hung) >= MAX_HUNG_CALLS:
                 continue
-            answer = _alone(workspace, pair, call, layouts)
-            if answer.failure is not None and answer.failure.kind == "timeout":
+            answer = isolate(pair, call)
+            if answer is not None and answer.failure is not None and answer.failure.kind == "timeout":
                 hung.append(call.name)
-            if call.position in judged and not _need_not_exist(workspace, answer):
+            if answer is not None and call.position in judged:
                 found.runs[name, call.position] = answer
     return found
 
@@ -106,12 +107,7 @@ def chosen_by_gold(calls: Iterable[Call]) -> list[Call]:
     return sorted(kinds.values(), key=lambda call: call.position)
 
 
-def _need_not_exist(workspace: ReplayWorkspace, answer: IsolatedResult) -> bool:
-    """Return whether an implementation lacks a function that only a course could ask it to have."""
-    return workspace.workspace.in_place and answer.failure is not None and answer.failure.kind == "import"
-
-
-def judge_gradients(workspace: ReplayWorkspace, pair: TracePair, layouts: Mapping[str, str]) -> list[ModuleVerdict]:
+def judge_gradients(isolate: Isolate, pair: TracePair) -> list[ModuleVerdict]:
     """Find the first call whose gradients differ from gold's, where all outputs are right. Return it together with the
     calls before it that gave no gradients."""
     found = []
@@ -119,10 +115,13 @@ def judge_gradients(workspace: ReplayWorkspace, pair: TracePair, layouts: Mappin
         is_there = call.is_function or call.module in pair.names.get(call.model, {})
         if not call.gradients or not is_there or not call.can_be_repeated:
             continue
-        answer = _alone(workspace, pair, call, layouts, gradients=True)
-        if answer.is_empty and not _need_not_exist(workspace, answer):
+        answer = isolate(pair, call, gradients=True)
+        if answer is None:
+            continue
+        if answer.is_empty:
             found.append(judge_alone(pair, call, answer))
-        if answer.is_empty or off_by(answer.calls[0], call) > pair.limit(call):
+            continue
+        if off_by(answer.calls[0], call) > pair.limit(call):
             continue
         if any(call.holds(other) and other.gradients and not other.can_be_repeated for other in pair.gold):
             continue  # whether it is one of those cannot be told
@@ -144,31 +143,6 @@ def _gradients_apart(passed: Mapping[str, Any], gold: Mapping[str, Sequence[floa
     thawed = [value for name, value in passed.items() if name not in gold and name.startswith("thawed.")]
     extra = [projections(value)[0] for value in thawed]
     return max([worst, *(float(size > 0) for size in extra)])
-
-
-def _alone(
-    workspace: ReplayWorkspace, pair: TracePair, call: Call, layouts: Mapping[str, str], *, gradients: bool = False
-) -> IsolatedResult:
-    inputs = {str(index): tensor for index, tensor in enumerate(call.inputs)}
-    state = call.state or {}
-    item = IsolatedCall(
-        model=call.model,
-        module=pair.names.get(call.model, {}).get(call.module, call.module),
-        function=call.function,
-        form=call.form,
-        training=call.training,
-        state=tuple(state),
-        bfloat16=tuple(sorted(call.bfloat16)),
-        gradients=gradients,
-    )
-    given = inputs | {f"state.{name}": tensor for name, tensor in state.items()}
-    run = workspace.run_module(pair.case, item, given, layouts.get(pair.case, ""))
-    if run.first.failure is not None:
-        return IsolatedResult(failure=run.first.failure)
-    arrays = {name: as_numbers(value) for name, value in run.arrays.get("plain", {}).items()}
-    passed = {name.partition(".")[2]: value for name, value in arrays.items() if name.startswith("gradient.")}
-    calls = tuple(_answer(arrays, run.first.plain, number, call) for number in ("0", "2"))
-    return IsolatedResult(calls, passed, classes=run.first.modules.get(call.model, ()))
 
 
 # --- judging --------------------------------------------------------------------------------------------------------
@@ -282,15 +256,6 @@ def judge_alone(pair: TracePair, call: Call, answer: IsolatedResult) -> ModuleVe
             why = "another answer when called again"
             return _verdict(pair, call, DIFFERS, alone=True, relative=moved, why=why)
     return _verdict(pair, call, AGREES, alone=True, relative=off)
-
-
-def _answer(arrays: Mapping[str, Any], plain: Mapping[str, Any], number: str, call: Call) -> Call:
-    """Return the answer of call `number` (the first or third) of those made alone."""
-    mine = {name.partition(".")[2]: value for name, value in arrays.items() if name.partition(".")[0] == number}
-    outputs = tuple(value for name, value in mine.items() if not name.startswith("after."))
-    after = {name.removeprefix("after."): value for name, value in mine.items() if name.startswith("after.")}
-    values = [value for name, value in plain.items() if name.partition(".")[0] == number]
-    return dataclasses.replace(call, outputs=outputs, after=after, returned=values or None)
 
 
 def _verdict(pair: TracePair, call: Call, outcome: Outcome, **fields: Any) -> ModuleVerdict:
