@@ -41,6 +41,7 @@ from goldsmith.pytest_support.kept_gold import (
 )
 from goldsmith.pytest_support.kept_place import KeptPlace, place_of, shown_path
 from goldsmith.pytest_support.kept_report import CHECKED, RECORDED, UNCHANGED, UPDATED, key_of
+from goldsmith.pytest_support.markers import marked_assignments
 from goldsmith.pytest_support.obtained import forget_obtained, keep_obtained
 from goldsmith.pytest_support.path_patterns import (
     Ignored,
@@ -49,7 +50,6 @@ from goldsmith.pytest_support.path_patterns import (
     own_tolerances,
     refuse_limit,
 )
-from goldsmith.pytest_support.session import marked_assignments
 from goldsmith.weights.models import is_module
 
 if TYPE_CHECKING:

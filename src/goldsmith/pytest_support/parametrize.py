@@ -13,8 +13,9 @@ from goldsmith.errors.check import StaleGold
 from goldsmith.errors.pytest import CollectedWithoutGold, NoAssignmentNamed, blamed_on_the_caller
 from goldsmith.pytest_support.check_values import NO_INPUTS, CheckOptions, MakeCallee, ValueChecks
 from goldsmith.pytest_support.handles import GoldForTests
+from goldsmith.pytest_support.markers import marked_assignments
 from goldsmith.pytest_support.replay import JudgedCase
-from goldsmith.pytest_support.session import GoldSession, marked_assignments
+from goldsmith.pytest_support.session import GoldSession
 
 
 class CaseParam(NamedTuple):

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
+from goldsmith.pytest_support.markers import marked_assignments, speaks_of_gold
+
 if TYPE_CHECKING:
     from goldsmith.courses.layout.layout import Assignment
     from goldsmith.gold.load import Gold
@@ -23,7 +25,6 @@ if TYPE_CHECKING:
     from goldsmith.pytest_support.kept_place import KeptPlace
     from goldsmith.pytest_support.kept_report import Outcome
 
-_FIXTURES = {"gold", "gold_case"}
 _FOLDER = "gold_folder"
 _RECORDS = {"missing": "missing gold is made", "overwrite": "missing and stale gold is made, and overwritten"}
 
@@ -181,7 +182,7 @@ class GoldSession:
 
     def complete(self, report: pytest.TestReport, item: pytest.Item, call: pytest.CallInfo[None]) -> None:
         """Report missing, stale or broken gold as an error in any phase, even in a test that was expected to fail."""
-        if call.excinfo is None or "goldsmith.errors" not in sys.modules or not _speaks_of_gold(item):
+        if call.excinfo is None or "goldsmith.errors" not in sys.modules or not speaks_of_gold(item):
             return
         from goldsmith.errors.base import GoldsmithError
         from goldsmith.errors.pytest import GoldMismatch, LateMismatch
@@ -287,16 +288,6 @@ def running_on_ci() -> bool:
 
 def session_of(config: pytest.Config) -> GoldSession:
     return config.stash[_KEY]
-
-
-def marked_assignments(item: pytest.Item) -> list[str]:
-    """List the assignments that the test's markers name, each once, the nearest marker first."""
-    return list(dict.fromkeys(str(name) for mark in item.iter_markers("gold") for name in mark.args))
-
-
-def _speaks_of_gold(item: pytest.Item) -> bool:
-    fixtures = getattr(item, "fixturenames", ())
-    return item.get_closest_marker("gold") is not None or bool(_FIXTURES.intersection(fixtures))
 
 
 def _locate(what: str, folder: Path) -> str:
