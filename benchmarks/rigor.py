@@ -16,10 +16,11 @@ from pathlib import Path
 
 from goldsmith.courses.layout.example import copy_example
 from goldsmith.courses.layout.layout import Assignment
-from goldsmith.courses.layout.solutions import Placement, placements
+from goldsmith.courses.layout.solutions import placements
 from goldsmith.generate.options import Options
 from goldsmith.mutants.measure import RigorOptions, measure, mutants_for
 from goldsmith.mutants.mutants import Mutant
+from goldsmith.targets.target import Placement
 from goldsmith.workspace.copies import make_workspaces
 
 ASSIGNMENT = "scratch-1"

@@ -23,12 +23,12 @@ from corpora.networks import ASSIGNMENTS as NETWORKS
 from corpora.networks import networks_course
 from goldsmith.check.check import check
 from goldsmith.check.request import Request
-from goldsmith.check.submissions import open_submission
 from goldsmith.courses.grade.rubric import Rubric, make_rubric, parts_shown
 from goldsmith.courses.grade.scoring import ItemResult, score
 from goldsmith.courses.layout.config import RubricConfig
 from goldsmith.courses.layout.example import copy_example
 from goldsmith.courses.layout.layout import Course, find_course
+from goldsmith.courses.submissions.open_submission import open_submission
 from goldsmith.generate.options import Options
 from goldsmith.gold.load import load_gold
 from goldsmith.judge.verdicts import Verdict

@@ -314,7 +314,7 @@ def test_an_archive_stays_in_its_folder(tmp_path: Path, name: str) -> None:
 
 
 def test_a_bomb_is_stopped_by_its_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("goldsmith.check.size_limits.MAX_BYTES", 2**20)
+    monkeypatch.setattr("goldsmith.courses.submissions.size_limits.MAX_BYTES", 2**20)
     with pytest.raises(BadArchive, match="more than 1 MiB"):
         unpack(zipped(tmp_path, {"zeros.bin": bytes(2**22)}), tmp_path / "out")
     assert sum(file.stat().st_size for file in (tmp_path / "out").rglob("*")) <= 2**20

@@ -113,8 +113,8 @@ def test_what_the_starter_uses_itself_is_nobodys_fault(tmp_path: Path, warm: For
     handed_in = Path(hand_in(course))
     (handed_in / "ops.py").write_text(f"{(handed_in / 'ops.py').read_text()}\n\n{line}\n")
     from goldsmith.check.forbidden_use import find_forbidden
-    from goldsmith.check.submissions import open_submission
     from goldsmith.courses.layout.layout import find_course
+    from goldsmith.courses.submissions.open_submission import open_submission
 
     assignment = find_course(course.root).assignment("hw1")
     with open_submission(assignment, str(handed_in)) as submission:

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from corpora.notebooks import ALL, NOTEBOOKS
-from goldsmith.check.submissions import open_submission
 from goldsmith.courses.layout.layout import find_course
+from goldsmith.courses.submissions.open_submission import open_submission
 from support.check_course import check, checked_course
 from support.course import CourseOnDisk, numpy_course
 from support.notebooks import notebook

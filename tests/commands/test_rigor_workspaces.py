@@ -9,13 +9,13 @@ import pytest
 
 from goldsmith.check.check_context import CheckContext
 from goldsmith.check.request import OpenGold, Request, open_adapter, open_gold
-from goldsmith.check.submissions import Submission
 from goldsmith.courses.layout.layout import find_course
-from goldsmith.courses.layout.solutions import Placement, placements
+from goldsmith.courses.layout.solutions import placements
 from goldsmith.generate.options import Options
 from goldsmith.judge.verdicts import AGREES
 from goldsmith.mutants.workspace_pool import PooledWorkspace, WorkspacePool
 from goldsmith.process.fork_client import ForkClient
+from goldsmith.targets.target import Placement, Submission
 from support.course import CourseOnDisk
 
 

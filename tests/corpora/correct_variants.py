@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from goldsmith.courses.layout.layout import Course
-from goldsmith.courses.layout.solutions import Placement
 from goldsmith.generate.options import Options
 from goldsmith.generate.replay_once import replay
 from goldsmith.gold.load import load_gold
+from goldsmith.targets.target import Placement
 
 
 @dataclass(frozen=True)

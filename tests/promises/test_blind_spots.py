@@ -11,8 +11,8 @@ import pytest
 
 from goldsmith.check.check import check
 from goldsmith.check.request import Request
-from goldsmith.check.submissions import open_submission
 from goldsmith.courses.layout.layout import Course, find_course
+from goldsmith.courses.submissions.open_submission import open_submission
 from goldsmith.generate.options import Options
 from goldsmith.process.fork_client import ForkClient
 from support.course import copy_of_example

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from goldsmith.check.check import check as check_directly
 from goldsmith.check.request import Request
-from goldsmith.check.submissions import open_submission
 from goldsmith.courses.layout.layout import find_course
+from goldsmith.courses.submissions.open_submission import open_submission
 from goldsmith.generate.options import Options
 from goldsmith.judge.verdicts import Verdict
 from goldsmith.process.fork_client import ForkClient

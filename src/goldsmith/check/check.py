@@ -26,10 +26,8 @@ from goldsmith.check.replay_results import CaseRuns
 from goldsmith.check.replay_workspace import ReplayWorkspace
 from goldsmith.check.replayed import Replayed, kept, may_be_given_more
 from goldsmith.check.request import OpenGold, Request
-from goldsmith.check.submissions import Submission
 from goldsmith.courses.layout.layout import Assignment
 from goldsmith.courses.layout.solution_parts import SolutionParts
-from goldsmith.courses.layout.solutions import Placement
 from goldsmith.courses.layout.starter_modules import notebook_modules
 from goldsmith.gold.manifest import Manifest
 from goldsmith.gold.trivial_answers import is_hollow
@@ -59,7 +57,7 @@ from goldsmith.judge.verdicts import (
 )
 from goldsmith.process.clocks import Allowance
 from goldsmith.process.fork_client import fork_server
-from goldsmith.targets.subject import Subject
+from goldsmith.targets.target import Placement, Subject, Submission
 from goldsmith.workspace.temporary import private_folder
 
 Result = TypeVar("Result")

@@ -13,14 +13,13 @@ import msgspec
 from goldsmith.check.replay_strategy import ReplayStrategy
 from goldsmith.check.replay_workspace import ReplayWorkspace, recipe_placements
 from goldsmith.check.request import OpenGold, Request
-from goldsmith.courses.layout.solutions import Placement
 from goldsmith.courses.notebooks import PACKAGES as NOTEBOOK_PACKAGES
 from goldsmith.gold.load import GoldCase
 from goldsmith.judge.judge import Judge
 from goldsmith.process.clocks import Allowance
 from goldsmith.process.fork_client import ForkClient
 from goldsmith.source_code.compiled_parts import CompiledParts
-from goldsmith.targets.subject import Subject
+from goldsmith.targets.target import Placement, Subject
 from goldsmith.workspace.copies import Workspace, make_workspaces
 
 

@@ -28,13 +28,12 @@ import msgspec
 from goldsmith.check.check_context import CheckContext
 from goldsmith.check.provided_code import Provided
 from goldsmith.check.replay_workspace import ReplayWorkspace
-from goldsmith.check.submissions import Submission
 from goldsmith.courses.layout.solution_parts import SolutionParts
-from goldsmith.courses.layout.solutions import Placement
 from goldsmith.judge.coverage import PartCoverage, is_constructor, part_of
 from goldsmith.judge.localisation import sources
 from goldsmith.judge.parts import RIGHT, judge_parts
 from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, CUT_OFF, DIFFERS, CaseVerdict, ModuleVerdict
+from goldsmith.targets.target import Placement, Submission
 
 MAX_TRIALS = 40
 """Replays for one submission, most of them of a single case: one mistake takes up to five, four take about twenty."""

@@ -6,13 +6,12 @@ from collections.abc import Iterable
 
 from goldsmith.check.notebook_places import shown_place
 from goldsmith.check.provided_code import read_code
-from goldsmith.check.submissions import Submission
 from goldsmith.courses.layout.layout import Assignment
-from goldsmith.courses.layout.solutions import Placement
+from goldsmith.courses.layout.solutions import CourseFile
 from goldsmith.courses.layout.starter_modules import notebook_modules
 from goldsmith.judge.verdicts import ForbiddenUse
 from goldsmith.source_code.forbidden import MAX_USES, forbidden_uses
-from goldsmith.targets.subject import Subject
+from goldsmith.targets.target import Subject, Submission
 
 _MAX_PLACE_CHARS = 200
 
@@ -27,7 +26,7 @@ def find_forbidden(
     if not names or not isinstance(assignment, Assignment):
         return ()
     inside = [path.relative_to(assignment.starter) for path in assignment.starter.rglob("*.py")]
-    modules = [*(Placement(assignment.starter / path, path) for path in inside), *notebook_modules(assignment)]
+    modules = [*(CourseFile(assignment.starter / path, path) for path in inside), *notebook_modules(assignment)]
     starter = {item.target.as_posix(): item for item in modules}
     placed = {item.target.as_posix(): item for item in submission.placed if item.target.suffix == ".py"}
     own = starter if submission.is_tree else placed

@@ -7,13 +7,11 @@ import contextlib
 import tarfile
 from collections.abc import Iterator
 
-from goldsmith.check.submissions import AS_IT_STANDS, Submission, open_submission
-from goldsmith.courses.layout.layout import Assignment
 from goldsmith.errors.lone_recipe import NoSuchImplementation, NotARecipe, NothingToReplace, RecordedFromRevision
 from goldsmith.foundation.git import git, run_git
 from goldsmith.targets.lone_recipe import LoneRecipe, is_recipe_file, open_lone_recipe
 from goldsmith.targets.replacements import bases_in, everything_in, find_replacements, imported_modules
-from goldsmith.targets.subject import EVERYTHING, Replacements, Subject
+from goldsmith.targets.target import AS_IT_STANDS, EVERYTHING, Replacements, Submission
 from goldsmith.workspace.temporary import private_folder
 
 
@@ -32,14 +30,9 @@ def open_to_record(text: str, implementation: str | None) -> LoneRecipe:
 
 
 @contextlib.contextmanager
-def open_to_check(subject: Subject, implementation: str | None) -> Iterator[tuple[Subject, Submission]]:
-    """Open what is to be checked against gold: by default the tree as it stands, or what the recipe imports."""
-    if isinstance(subject, Assignment):
-        with open_submission(subject, implementation) as submission:
-            yield subject, submission
-        return
-    assert isinstance(subject, LoneRecipe)
-    lone = subject.running_on(())
+def open_to_check(lone: LoneRecipe, implementation: str | None) -> Iterator[tuple[LoneRecipe, Submission]]:
+    """Open what is to be checked against gold: by default what the recipe imports."""
+    lone = lone.running_on(())
     if implementation is None:
         yield lone, Submission(AS_IT_STANDS, is_tree=True)
         return

@@ -11,7 +11,7 @@ from pathlib import Path
 from goldsmith.courses.layout.layout import Assignment
 from goldsmith.judge.verdicts import COULD_NOT_RUN, CaseVerdict
 from goldsmith.sandbox.packages import places_of
-from goldsmith.targets.subject import Subject
+from goldsmith.targets.target import Subject
 from goldsmith.workspace.copies import Workspace
 from goldsmith.workspace.selection import is_private
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import msgspec
 
-from goldsmith.courses.layout.solutions import Placement
-from goldsmith.courses.notebooks.shown import ShownNotebook
 from goldsmith.process.messages import Failure, Frame
+from goldsmith.source_code.notebook_module import ShownNotebook
+from goldsmith.targets.target import Placement
 
 
 def in_cells(failure: Failure, notebooks: Mapping[Path, ShownNotebook]) -> Failure:

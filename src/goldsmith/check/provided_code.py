@@ -14,9 +14,8 @@ from pathlib import Path
 
 import msgspec
 
-from goldsmith.check.submissions import Submission
 from goldsmith.courses.layout.layout import Assignment
-from goldsmith.courses.layout.solutions import Placement, has_solutions, module_of, placements, starter_module
+from goldsmith.courses.layout.solutions import has_solutions, module_of, placements, starter_module
 from goldsmith.courses.layout.starter_modules import starter_modules
 from goldsmith.courses.notebooks.convert import SUFFIX as NOTEBOOK
 from goldsmith.courses.notebooks.convert import convert, is_notebook
@@ -30,7 +29,7 @@ from goldsmith.source_code.parts import written_by_students
 from goldsmith.source_code.provided import added_at_import, changed_provided, missing_values
 from goldsmith.source_code.provided_edits import can_be_disabled, is_in, with_provided, without_parts
 from goldsmith.source_code.unwritten import left_as_given, unwritten_functions, unwritten_parts
-from goldsmith.targets.subject import Subject
+from goldsmith.targets.target import Placement, Subject, Submission
 
 _MAX_TRUSTED_CODE_BYTES = 4 * MAX_CODE_BYTES
 """For what a recipe by itself runs on, which nobody submitted."""

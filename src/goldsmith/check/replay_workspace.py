@@ -20,7 +20,6 @@ import msgspec
 
 from goldsmith.check.replay_results import CaseRuns, ReadBudget, ResultReader, as_told
 from goldsmith.check.shortages import is_shortage
-from goldsmith.courses.layout.solutions import Placement
 from goldsmith.errors.gold import CannotWrite
 from goldsmith.errors.recipe import DeviceMissing
 from goldsmith.foundation.nested import map_tree
@@ -41,7 +40,7 @@ from goldsmith.sandbox.confinement import Confinement
 from goldsmith.sandbox.limits import Limits
 from goldsmith.source_code.compiled_parts import CompiledParts
 from goldsmith.source_code.forbidden import MAX_USES
-from goldsmith.targets.subject import Subject
+from goldsmith.targets.target import Placement, Subject
 from goldsmith.workspace.copies import Workspace
 
 RUNS: tuple[RunName, ...] = ("plain", "repeat", "float64")

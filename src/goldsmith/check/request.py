@@ -8,7 +8,6 @@ from pathlib import Path
 
 from goldsmith.check.recipe_failures import SolutionFailures
 from goldsmith.check.replay_workspace import SandboxPolicy
-from goldsmith.check.submissions import Submission
 from goldsmith.errors.check import BadAdapter, NoGold, NoSuchCase, NotReplayed, StaleGold
 from goldsmith.generate.freshness import stale_reasons
 from goldsmith.generate.options import Options
@@ -17,7 +16,7 @@ from goldsmith.gold.manifest import MANIFEST
 from goldsmith.judge.evidence import Evidence
 from goldsmith.process.fork_client import ForkClient
 from goldsmith.process.launcher import Watcher
-from goldsmith.targets.subject import Subject
+from goldsmith.targets.target import Subject, Submission
 from goldsmith.weights.rules import Adapter, read_adapter
 
 

@@ -3,9 +3,7 @@ that submissions are graded in; outside of a course, the implementation that it 
 
 from __future__ import annotations
 
-import contextlib
-import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,21 +13,16 @@ from goldsmith.check.check import check
 from goldsmith.check.grading_sandbox import GradingSandbox, require_private_network
 from goldsmith.check.replay_workspace import SandboxPolicy
 from goldsmith.check.request import OpenGold, Request, open_adapter
-from goldsmith.check.submissions import Submission, open_submission
 from goldsmith.courses.layout.layout import Assignment
-from goldsmith.courses.layout.solutions import Placement
-from goldsmith.courses.notebooks.convert import SUFFIX as NOTEBOOK
 from goldsmith.errors.sandbox import NoPrivateNetwork
 from goldsmith.generate.options import Options
-from goldsmith.generate.state import COPY_NAMES
 from goldsmith.gold.load import load_gold
 from goldsmith.judge.verdicts import AGREES, Verdict
 from goldsmith.process.fork_client import ForkClient
 from goldsmith.process.launcher import Watcher
 from goldsmith.process.messages import Failure
 from goldsmith.sandbox.capabilities import probe
-from goldsmith.targets.subject import Subject
-from goldsmith.workspace.temporary import private_folder
+from goldsmith.targets.target import Subject, Submission
 
 SANDBOX = "sandbox"
 """What a case declares in `allow`, with a reason, if it is not to be tried in the sandbox."""
@@ -49,62 +42,44 @@ def check_copy(
     assignment: Subject,
     options: Options,
     folder: Path,
-    placed: Sequence[Placement],
+    submission: Submission,
     *,
     fork_server: ForkClient | None,
     watcher: Watcher,
 ) -> CopyCheck | None:
-    """Check the solution's files `placed` against the gold in `folder`, which may not be published yet: in the sandbox,
-    and outside of it only where that does not agree, or cannot be tried here. Return None where there is nothing to
-    replay: gold made by a script, or only cases declared not reproducible."""
+    """Check a copy of the solution against the gold in `folder`, which may not be published yet: in the sandbox, and
+    outside of it only where that does not agree, or cannot be tried here. Return None where there is nothing to replay:
+    gold made by a script, or only cases declared not reproducible."""
     gold = load_gold(folder)
     allowed = {name: gold[name].entry.allowed.get("*", {}) for name in gold}
     steady = [name for name in gold if "reproducible" not in allowed[name]]
     if gold.manifest.provenance.mode != "cases" or not steady:
         return None
     policy, not_tried = _policy(assignment, options, folder)
-    with submitted_copy(assignment, placed) as submission:
 
-        def checked(cases: Sequence[str], confined: SandboxPolicy | None) -> Verdict:
-            opened = OpenGold(gold, {name: gold[name] for name in cases}, *open_adapter(assignment))
-            request = Request(
-                options=options,
-                case_timeout=assignment.project.config.case_timeout,
-                opened=opened,
-                watcher=watcher,
-                fork_server=fork_server,
-                confined=confined,
-            )
-            return check(assignment, submission, request)
+    def checked(cases: Sequence[str], confined: SandboxPolicy | None) -> Verdict:
+        opened = OpenGold(gold, {name: gold[name] for name in cases}, *open_adapter(assignment))
+        request = Request(
+            options=options,
+            case_timeout=assignment.project.config.case_timeout,
+            opened=opened,
+            watcher=watcher,
+            fork_server=fork_server,
+            confined=confined,
+        )
+        return check(assignment, submission, request)
 
-        inside = [name for name in steady if SANDBOX not in allowed[name]]
-        if policy is None or not inside:
-            return CopyCheck(checked(steady, None), not_tried=not_tried)
-        sandboxed = checked(inside, policy)
-        if _never_began(sandboxed):
-            return CopyCheck(checked(steady, None), not_tried="nothing can be run in it here")
-        outside = [name for name in steady if name not in inside]
-        if sandboxed.outcome == AGREES:
-            return CopyCheck(checked(outside, None) if outside else sandboxed)
-        verdict = checked(steady, None)
-        return CopyCheck(verdict, sandboxed if verdict.outcome == AGREES else None)
-
-
-@contextlib.contextmanager
-def submitted_copy(assignment: Subject, placed: Sequence[Placement]) -> Iterator[Submission]:
-    """Yield a copy of the solution's files `placed`, as a submission."""
-    name = COPY_NAMES[assignment.kind]
-    if not isinstance(assignment, Assignment):
-        yield Submission(name, is_tree=True)
-        return
-    with private_folder() as folder:
-        copy = folder / "copy"
-        for item in placed:
-            target = copy / (item.target.with_suffix(NOTEBOOK) if item.source.suffix == NOTEBOOK else item.target)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(item.source, target)
-        with open_submission(assignment, str(copy), name) as submission:
-            yield submission
+    inside = [name for name in steady if SANDBOX not in allowed[name]]
+    if policy is None or not inside:
+        return CopyCheck(checked(steady, None), not_tried=not_tried)
+    sandboxed = checked(inside, policy)
+    if _never_began(sandboxed):
+        return CopyCheck(checked(steady, None), not_tried="nothing can be run in it here")
+    outside = [name for name in steady if name not in inside]
+    if sandboxed.outcome == AGREES:
+        return CopyCheck(checked(outside, None) if outside else sandboxed)
+    verdict = checked(steady, None)
+    return CopyCheck(verdict, sandboxed if verdict.outcome == AGREES else None)
 
 
 def _never_began(verdict: Verdict) -> bool:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from click.exceptions import Exit
 
@@ -18,6 +21,9 @@ from goldsmith.cli.options import (
 )
 from goldsmith.errors.usage import BadOption
 from goldsmith.foundation.log_injection import say
+
+if TYPE_CHECKING:
+    from goldsmith.targets.target import Subject, Submission
 
 
 @command
@@ -88,13 +94,12 @@ def check(
         chosen = choose_subject(course, assignment, "check", ask=ask, no_color=no_color)
 
         from goldsmith.check.check import check as judge
-        from goldsmith.check.implementations import open_to_check
         from goldsmith.check.request import Request
         from goldsmith.generate.options import options_from
         from goldsmith.judge.evidence import Evidence
 
         config, what = chosen.project.config, submission or implementation
-        with open_to_check(chosen, what) as (subject, opened), replay_progress(no_color, chosen.name) as watcher:
+        with _opened(chosen, what) as (subject, opened), replay_progress(no_color, chosen.name) as watcher:
             request = Request(
                 options=options_from(config, device=device),
                 case_timeout=timeout or config.case_timeout,
@@ -119,3 +124,22 @@ def check(
 
             show_verdict(open_console(no_color=no_color), verdict)
     raise Exit(verdict.exit_code)
+
+
+@contextlib.contextmanager
+def _opened(chosen: Subject, what: str | None) -> Iterator[tuple[Subject, Submission]]:
+    """Open what is to be checked against gold: by default the tree as it stands, or what the recipe imports."""
+    if chosen.kind == "recipe":
+        from goldsmith.check.implementations import open_to_check
+        from goldsmith.targets.lone_recipe import LoneRecipe
+
+        assert isinstance(chosen, LoneRecipe)
+        with open_to_check(chosen, what) as opened:
+            yield opened
+    else:
+        from goldsmith.courses.layout.layout import Assignment
+        from goldsmith.courses.submissions.open_submission import open_submission
+
+        assert isinstance(chosen, Assignment)
+        with open_submission(chosen, what) as submission:
+            yield chosen, submission

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from goldsmith.generate.outcome import Outcome
     from goldsmith.gold.diff import TensorChange
     from goldsmith.render.summary import Summary
-    from goldsmith.targets.subject import Project, Subject
+    from goldsmith.targets.target import Project, Subject
 
 
 _OPTIONS = (

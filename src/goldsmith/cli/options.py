@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from goldsmith.courses.layout.layout import Assignment, Course
     from goldsmith.generate.progress import Progress
     from goldsmith.process.launcher import Watcher
-    from goldsmith.targets.subject import Project, Subject
+    from goldsmith.targets.target import Project, Subject
 
 PATH = click.Path(path_type=Path)
 

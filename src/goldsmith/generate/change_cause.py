@@ -25,7 +25,7 @@ from goldsmith.gold.load import Gold
 from goldsmith.gold.manifest import TensorEntry
 from goldsmith.process.launcher import Watcher
 from goldsmith.process.messages import KeptCase
-from goldsmith.targets.subject import Subject
+from goldsmith.targets.target import Subject
 
 _BEYOND = math.inf
 Payloads = Mapping[str, Mapping[str, Any]]

@@ -14,7 +14,7 @@ from goldsmith.generate.replay_once import replay_in_float64
 from goldsmith.gold.drift import Movement, judge_float64
 from goldsmith.gold.facts import CaseFacts
 from goldsmith.process.launcher import Watcher
-from goldsmith.targets.subject import Subject
+from goldsmith.targets.target import Subject
 
 
 def confirm(

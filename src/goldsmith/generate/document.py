@@ -30,7 +30,7 @@ from goldsmith.gold.manifest import (
 )
 from goldsmith.gold.publish import Staging
 from goldsmith.gold.readme import render_readme
-from goldsmith.targets.subject import Subject
+from goldsmith.targets.target import Subject
 from goldsmith.workspace.snapshot import file_hash
 
 

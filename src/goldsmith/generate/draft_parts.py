@@ -11,12 +11,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from goldsmith.courses.layout.layout import Assignment
-from goldsmith.courses.layout.solutions import Placement
 from goldsmith.courses.layout.starter_modules import read_starter
 from goldsmith.foundation.ignored_names import LITTER
 from goldsmith.process.messages import DraftPart
 from goldsmith.source_code.parts import parse_parts, written_by_students
 from goldsmith.source_code.stubs import code_of, is_stub
+from goldsmith.targets.target import Placement
 from goldsmith.workspace.copies import Workspace
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)

@@ -8,7 +8,6 @@ from pathlib import Path
 import msgspec
 
 from goldsmith.courses.layout.layout import Assignment
-from goldsmith.courses.layout.solutions import Placement
 from goldsmith.errors.gold import CannotWrite
 from goldsmith.errors.notebooks import CellSyntax
 from goldsmith.errors.recipe import NoRecipe, NothingRuns, NothingToDraft, RecipeSyntax
@@ -20,7 +19,7 @@ from goldsmith.generate.jobs import make_job
 from goldsmith.generate.options import Options
 from goldsmith.process.launcher import Watcher, run_parallel
 from goldsmith.process.messages import DraftPart, Proposal
-from goldsmith.targets.subject import Subject
+from goldsmith.targets.target import Placement, Subject
 from goldsmith.workspace.copies import make_workspaces
 
 KINDS = {

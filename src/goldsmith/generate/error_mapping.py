@@ -21,7 +21,7 @@ from goldsmith.errors.recipe import (
 from goldsmith.generate.options import Options
 from goldsmith.process.messages import NO_RESULT, Failure, Frame
 from goldsmith.process.process_exit import ProcessExit
-from goldsmith.targets.subject import Subject
+from goldsmith.targets.target import Subject
 from goldsmith.workspace.copies import Workspace
 
 

@@ -23,7 +23,7 @@ from goldsmith.generate.imported_sources import changed_imports, implementation_
 from goldsmith.generate.sources import changes_between, hash_sources
 from goldsmith.gold.facts import installed_version, public_version
 from goldsmith.gold.manifest import MANIFEST, FileEntry, Manifest, Provenance, read_manifest
-from goldsmith.targets.subject import Subject
+from goldsmith.targets.target import Subject
 from goldsmith.workspace.snapshot import file_hash
 
 FRESH, STALE, MISSING, INJECTED = "fresh", "stale", "missing", "injected"

@@ -14,7 +14,7 @@ from goldsmith.generate.previous_gold import MachineNoise
 from goldsmith.generate.progress import Progress
 from goldsmith.generate.verify import dry_run_as_recorded, recorded_options
 from goldsmith.gold.diff import TensorChange, gold_changes
-from goldsmith.targets.subject import Subject
+from goldsmith.targets.target import Subject
 from goldsmith.workspace.temporary import private_folder
 
 

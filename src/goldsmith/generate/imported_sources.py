@@ -13,7 +13,7 @@ from goldsmith.generate.sources import Sources, changes_between, look_at
 from goldsmith.gold.facts import installed_version
 from goldsmith.gold.manifest import Manifest, Provenance, read_manifest
 from goldsmith.targets.lone_recipe import LoneRecipe
-from goldsmith.targets.subject import Replacements, Subject
+from goldsmith.targets.target import Replacements, Subject
 from goldsmith.workspace.snapshot import file_hash
 
 if TYPE_CHECKING:

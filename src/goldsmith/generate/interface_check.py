@@ -6,14 +6,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from goldsmith.courses.layout.layout import Assignment
-from goldsmith.courses.layout.solutions import Placement
 from goldsmith.courses.layout.starter_diff import Drift, find_drift, is_provided
 from goldsmith.foundation.wording import count_of
 from goldsmith.gold.checks import Check
 from goldsmith.gold.facts import CaseFacts
 from goldsmith.gold.manifest import Manifest
 from goldsmith.process.messages import Built
-from goldsmith.targets.subject import Subject
+from goldsmith.targets.target import Placement, Subject
 
 INTERFACE = "interface"
 _TITLE = "Starter and solution agree"

@@ -14,7 +14,7 @@ from goldsmith.foundation.syntax import syntax_tree
 from goldsmith.generate.options import Options
 from goldsmith.process.fork_client import ForkClient, fork_server
 from goldsmith.process.messages import Job
-from goldsmith.targets.subject import Subject
+from goldsmith.targets.target import Subject
 from goldsmith.workspace.copies import Workspace
 
 

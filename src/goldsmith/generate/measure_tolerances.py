@@ -37,7 +37,7 @@ from goldsmith.process.fork_client import ForkClient
 from goldsmith.process.launcher import Watcher, run_parallel
 from goldsmith.process.messages import CALL_NOISE, GOLD, NOTHING, Job, KeptCase, Trial, TrialFailure
 from goldsmith.process.process_exit import ProcessExit
-from goldsmith.targets.subject import Subject
+from goldsmith.targets.target import Subject
 from goldsmith.workspace.copies import make_workspaces
 
 METHOD = 5

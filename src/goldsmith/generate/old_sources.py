@@ -15,7 +15,7 @@ from goldsmith.gold.manifest import Manifest
 from goldsmith.source_code.points import without_points
 from goldsmith.targets.lone_recipe import LoneRecipe
 from goldsmith.targets.replacements import moved_to
-from goldsmith.targets.subject import Project, Subject
+from goldsmith.targets.target import Project, Subject
 from goldsmith.workspace.copies import make_workspaces
 from goldsmith.workspace.temporary import private_folder
 

@@ -8,7 +8,7 @@ from goldsmith.generate.previous_gold import MachineNoise
 from goldsmith.gold.advice import Advice
 from goldsmith.gold.checks import Check
 from goldsmith.gold.diff import TensorChange
-from goldsmith.targets.subject import Kind
+from goldsmith.targets.target import Kind
 
 PUBLISHED, UNCHANGED, REFUSED, FAILED = "published", "unchanged", "refused", "failed"
 

@@ -12,7 +12,7 @@ import msgspec
 
 from goldsmith.courses.injection.journal import read_journal
 from goldsmith.courses.layout.layout import Assignment
-from goldsmith.courses.layout.solutions import Placement, placements, variants_of
+from goldsmith.courses.layout.solutions import placements, variants_of
 from goldsmith.courses.layout.starter_diff import written_parts
 from goldsmith.errors.base import GoldsmithError
 from goldsmith.errors.gold import CopyDisagrees, CopyFailsInSandbox, GoldIsStale, GoldKept, GoldRefused
@@ -50,7 +50,7 @@ from goldsmith.process.launcher import Watcher, run_parallel
 from goldsmith.process.messages import Result
 from goldsmith.process.process_exit import ProcessExit
 from goldsmith.source_code.case_code import case_code
-from goldsmith.targets.subject import Subject
+from goldsmith.targets.target import Placement, Subject
 from goldsmith.workspace.copies import Workspace, make_workspaces
 from goldsmith.workspace.snapshot import file_hash
 

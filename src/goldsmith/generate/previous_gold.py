@@ -23,7 +23,7 @@ from goldsmith.gold.facts import CaseFacts, Environment, environment_differences
 from goldsmith.gold.manifest import CaseEntry, FileEntry, Manifest, read_manifest
 from goldsmith.process.messages import Draws, KeptCase
 from goldsmith.source_code.case_code import CaseCode
-from goldsmith.targets.subject import Subject
+from goldsmith.targets.target import Subject
 from goldsmith.workspace.snapshot import file_hash
 
 

@@ -7,10 +7,10 @@ from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from goldsmith.courses.layout.solutions import Placement
 from goldsmith.gold.facts import CaseFacts
 from goldsmith.gold.manifest import FileEntry
 from goldsmith.process.messages import KeptCase
+from goldsmith.targets.target import Placement
 
 
 @dataclass(frozen=True)

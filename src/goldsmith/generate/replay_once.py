@@ -8,7 +8,6 @@ from typing import Any
 
 import msgspec
 
-from goldsmith.courses.layout.solutions import Placement
 from goldsmith.generate.error_mapping import error_of
 from goldsmith.generate.jobs import make_job
 from goldsmith.generate.options import Options
@@ -17,7 +16,7 @@ from goldsmith.gold.files import read_arrays, read_payload
 from goldsmith.gold.load import Gold
 from goldsmith.process.launcher import Watcher, run_parallel
 from goldsmith.process.messages import KeptCase, Trial
-from goldsmith.targets.subject import Subject
+from goldsmith.targets.target import Placement, Subject
 from goldsmith.workspace.copies import make_workspaces
 
 

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from goldsmith.courses.layout.layout import Assignment, is_students_code
-from goldsmith.courses.layout.solutions import Placement, variants_of
+from goldsmith.courses.layout.solutions import variants_of
 from goldsmith.courses.layout.starter_modules import notebook_modules
 from goldsmith.errors.gold import TreeChanged
 from goldsmith.source_code.points import without_points
-from goldsmith.targets.subject import Project, Replacements, Subject
+from goldsmith.targets.target import Placement, Project, Replacements, Subject
 from goldsmith.workspace.snapshot import Snapshot, changed_paths, file_hash, take_snapshot
 
 if TYPE_CHECKING:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from goldsmith.courses.layout.solutions import Placement
 from goldsmith.errors.base import GoldsmithError
 from goldsmith.errors.gold import CopyDisagrees, GoldRefused, TreeChanged
 from goldsmith.errors.recipe import RecipeRaised
@@ -25,7 +24,7 @@ from goldsmith.process.fork_client import ForkClient
 from goldsmith.process.launcher import Watcher
 from goldsmith.process.messages import Implementation
 from goldsmith.source_code.case_code import CaseCode
-from goldsmith.targets.subject import Kind, Subject
+from goldsmith.targets.target import Kind, Placement, Subject
 
 COPY_NAMES: dict[Kind, str] = {
     "assignment": "a copy of the solution",

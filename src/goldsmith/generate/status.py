@@ -8,7 +8,7 @@ import msgspec
 
 from goldsmith.courses.layout.layout import Assignment, Course
 from goldsmith.generate.freshness import Freshness, freshness, survey
-from goldsmith.targets.subject import Subject
+from goldsmith.targets.target import Subject
 
 Standing = Literal["fresh", "stale", "missing", "injected"]
 

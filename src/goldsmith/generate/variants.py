@@ -19,7 +19,7 @@ from goldsmith.gold.facts import JUDGED_SECTIONS, CaseFacts
 from goldsmith.process.launcher import Watcher, run_parallel
 from goldsmith.process.messages import Result
 from goldsmith.process.process_exit import ProcessExit
-from goldsmith.targets.subject import Subject
+from goldsmith.targets.target import Subject
 from goldsmith.workspace.copies import Workspace, make_workspaces
 
 Finish = Callable[[list[Workspace], list[ProcessExit]], Result]

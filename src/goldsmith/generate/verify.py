@@ -23,7 +23,7 @@ from goldsmith.gold.files import SUFFIXES
 from goldsmith.gold.inspect_gold import inspect_gold
 from goldsmith.gold.load import Gold, load_gold
 from goldsmith.gold.manifest import MANIFEST, read_manifest
-from goldsmith.targets.subject import Subject
+from goldsmith.targets.target import Subject
 from goldsmith.workspace.temporary import private_folder
 
 

@@ -18,7 +18,7 @@ from goldsmith.gold.advice import Advice
 from goldsmith.gold.facts import JUDGED_SECTIONS, CaseFacts, Environment, LeafFacts, WeightFacts
 from goldsmith.gold.payload import PayloadNames
 from goldsmith.gold.tolerances import Tolerance, unmeasured
-from goldsmith.targets.subject import Replacements
+from goldsmith.targets.target import Replacements
 
 SCHEMA = 5
 OLDEST_SCHEMA = 3

@@ -15,7 +15,7 @@ from goldsmith.html_report.verdict_page import verdict_report
 from goldsmith.judge.evidence import Evidence
 from goldsmith.judge.verdicts import Verdict
 from goldsmith.model_parity.result import ParityReport
-from goldsmith.targets.subject import Subject
+from goldsmith.targets.target import Subject
 
 _HEAD_BYTES = 2000
 

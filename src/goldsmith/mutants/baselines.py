@@ -22,7 +22,6 @@ from goldsmith.courses.internal_tests.suite_result import (
     tests_of,
 )
 from goldsmith.courses.layout.layout import Assignment
-from goldsmith.courses.layout.solutions import Placement
 from goldsmith.errors.internal_tests import NoInternalTests
 from goldsmith.generate.jobs import make_job
 from goldsmith.generate.options import Options
@@ -32,6 +31,7 @@ from goldsmith.process.fork_client import ForkClient
 from goldsmith.process.launcher import Watcher, run_parallel
 from goldsmith.process.untrusted_files import UntrustedFolder
 from goldsmith.sandbox.limits import Limits
+from goldsmith.targets.target import Placement
 from goldsmith.workspace.copies import make_workspaces
 
 CUSTOMARY = "gold_output"

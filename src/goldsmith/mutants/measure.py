@@ -12,7 +12,6 @@ import msgspec
 
 from goldsmith.check.check_context import CheckContext
 from goldsmith.check.request import OpenGold, Request, open_adapter, open_gold
-from goldsmith.check.submissions import Submission
 from goldsmith.courses.injection.journal import read_journal
 from goldsmith.courses.layout.layout import Assignment
 from goldsmith.courses.layout.solutions import placements
@@ -32,6 +31,7 @@ from goldsmith.mutants.solution_baseline import run_baseline
 from goldsmith.mutants.workspace_pool import WorkspacePool
 from goldsmith.process.fork_client import fork_server
 from goldsmith.process.launcher import Watcher, deterministic_environment
+from goldsmith.targets.target import Submission
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,6 @@ import msgspec
 from goldsmith.check.check_context import CheckContext
 from goldsmith.check.replay_results import CaseRuns
 from goldsmith.check.replay_workspace import ReplayWorkspace
-from goldsmith.courses.layout.solutions import Placement
 from goldsmith.foundation.wording import count_of, line_place
 from goldsmith.judge.case import is_settled, shown_path
 from goldsmith.judge.reduced_precision import is_excused
@@ -40,6 +39,7 @@ from goldsmith.mutants.solution_baseline import SolutionBaseline, shown_under
 from goldsmith.mutants.workspace_pool import PooledWorkspace, WorkspacePool
 from goldsmith.process.launcher import Watcher
 from goldsmith.process.messages import PERTURBATIONS, Perturbation, RunName
+from goldsmith.targets.target import Placement
 
 _FORMULAS = frozenset(
     {"activations", "arithmetic", "arrays", "attention", "losses", "masks", "norms", "positions", "vision"}

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from goldsmith.courses.layout.layout import Assignment
-from goldsmith.courses.layout.solutions import Placement
 from goldsmith.courses.layout.starter_modules import read_starter
 from goldsmith.errors.mutants import BadOperators
 from goldsmith.mutants.registry import Operator, Site, sites
 from goldsmith.mutants.source import Edit, Function, Source
 from goldsmith.process.messages import Place
 from goldsmith.source_code.parts import written_by_students
+from goldsmith.targets.target import Placement
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from goldsmith.courses.layout.layout import Assignment
-from goldsmith.courses.layout.solutions import Placement
 from goldsmith.courses.layout.starter_modules import read_starter
 from goldsmith.mutants.mutants import Mutant, code_of, written_functions
 from goldsmith.source_code.rewriting.right_variants import Variant, whole_variants
+from goldsmith.targets.target import Placement
 
 OPERATOR = "right-variant"
 """What a right variant has in the place of a mutation operator."""

@@ -13,13 +13,13 @@ from typing import Any
 from goldsmith.check.check_context import CheckContext
 from goldsmith.check.replay_results import CaseRuns
 from goldsmith.check.replay_workspace import INPUTS_DIR, RUNS, ReplayWorkspace
-from goldsmith.courses.layout.solutions import Placement
 from goldsmith.doctor import processors
 from goldsmith.errors.mutants import SolutionDisagrees
 from goldsmith.judge.verdicts import AGREES
 from goldsmith.mutants.mutants import Mutant
 from goldsmith.process.messages import PERTURBATIONS, Perturbation, Place
 from goldsmith.sandbox.limits import Limits
+from goldsmith.targets.target import Placement
 
 _TIMEOUT_FACTOR, _MIN_TIMEOUT_S = 10.0, 5.0  # times the slowest case of the solution; seconds
 _EXTRA_MEMORY_BYTES = 2**30  # bytes of memory on top of twice the solution's peak

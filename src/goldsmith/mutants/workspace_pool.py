@@ -14,8 +14,8 @@ from pathlib import Path
 
 from goldsmith.check.check_context import CheckContext
 from goldsmith.check.replay_workspace import INPUTS_DIR, ReplayWorkspace
-from goldsmith.courses.layout.solutions import Placement
 from goldsmith.foundation.beneath import open_beneath, open_folder
+from goldsmith.targets.target import Placement
 
 _Looks = dict[str, tuple[int, int, int, str]]
 

@@ -16,7 +16,7 @@ from goldsmith.sandbox.capabilities import Level
 from goldsmith.sandbox.confinement import Confinement
 from goldsmith.sandbox.limits import Limits
 from goldsmith.source_code.compiled_parts import CompiledParts
-from goldsmith.targets.subject import Replacements
+from goldsmith.targets.target import Replacements
 
 JOB, RESULT, EVENTS, LOG, ENDED = "job.json", "result.json", "events.jsonl", "output.log", "ended"
 ASKED, ANSWERED = "asked", "answered"

@@ -263,7 +263,7 @@ class GoldSession:
 
         from goldsmith.check.check import check
         from goldsmith.check.request import Request
-        from goldsmith.check.submissions import open_submission
+        from goldsmith.courses.submissions.open_submission import open_submission
         from goldsmith.generate.options import options_from
 
         config = assignment.course.config

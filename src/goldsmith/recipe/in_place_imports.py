@@ -21,7 +21,7 @@ from goldsmith.instruments.own_files import OwnFiles
 from goldsmith.process.messages import Job
 from goldsmith.recipe.imports import Alias, Forgiving, package_spec, prepare_spawned_processes
 from goldsmith.recipe.missing_parts import MissingPart, imported_from
-from goldsmith.targets.subject import EVERYTHING, Replacements
+from goldsmith.targets.target import EVERYTHING, Replacements
 
 
 def install_in_place(job: Job) -> None:

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from goldsmith.courses.layout.solutions import Placement
 from goldsmith.errors.gold import CopyDisagrees, CopyFailsInSandbox
 from goldsmith.generate.options import Options
 from goldsmith.process.fork_client import ForkClient
 from goldsmith.process.launcher import Watcher
-from goldsmith.targets.subject import Subject
+from goldsmith.targets.target import Placement, Subject
 
 if TYPE_CHECKING:
     from goldsmith.judge.verdicts import Verdict
@@ -29,11 +28,13 @@ def refuse_disagreeing(
     """Check a copy of the solution at the end of step 7 of `generate`; return what there is to note about it. Imports
     are local because fresh gold never gets this far, and needs no NumPy."""
     from goldsmith.check.solution_copy import check_copy
+    from goldsmith.courses.submissions.solution_copy import submitted_copy
     from goldsmith.judge.verdicts import AGREES
     from goldsmith.judge.words import one_line
     from goldsmith.render.verdict import verdict_text
 
-    found = check_copy(assignment, options, folder, placed, fork_server=fork_server, watcher=watcher)
+    with submitted_copy(assignment, placed) as submission:
+        found = check_copy(assignment, options, folder, submission, fork_server=fork_server, watcher=watcher)
     if found is None:
         return ""
     if found.sandboxed is not None:

@@ -17,7 +17,7 @@ from goldsmith.courses.layout.config import PROJECT_FILE, AssignmentConfig, Conf
 from goldsmith.courses.layout.layout import find_course
 from goldsmith.errors.course import BadConfig, NotACourse
 from goldsmith.errors.lone_recipe import NoSuchRecipe, RecipeOfACourse
-from goldsmith.targets.subject import EVERYTHING, Kind, Project, Replacements
+from goldsmith.targets.target import EVERYTHING, Kind, Project, Replacements
 
 GOLD_SUFFIX = ".gold"
 _ROOTS = (".git", PROJECT_FILE, "setup.py", "setup.cfg")

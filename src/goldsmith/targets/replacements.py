@@ -15,7 +15,7 @@ from goldsmith.errors.lone_recipe import NoSuchImplementation, NothingToReplace
 from goldsmith.foundation.ignored_names import LITTER
 from goldsmith.foundation.syntax import syntax_tree
 from goldsmith.targets.lone_recipe import LoneRecipe
-from goldsmith.targets.subject import EVERYTHING, Replacements
+from goldsmith.targets.target import EVERYTHING, Replacements
 
 NEVER_REPLACED = frozenset({*sys.stdlib_module_names, "goldsmith", "numpy", "torch"})
 """Top-level modules that are nobody's implementation."""

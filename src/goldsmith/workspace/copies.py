@@ -16,17 +16,14 @@ from pathlib import Path
 
 from goldsmith.courses.layout.config import PROJECT_FILE
 from goldsmith.courses.layout.layout import Assignment, Course
-from goldsmith.courses.layout.solutions import Placement
 from goldsmith.courses.layout.starter_modules import notebook_modules
-from goldsmith.courses.notebooks.convert import NotebookModule
-from goldsmith.courses.notebooks.shown import ShownNotebook
-from goldsmith.courses.notebooks.statements import AS_GIVEN
 from goldsmith.errors.course import Unreadable
 from goldsmith.errors.gold import CannotWrite
 from goldsmith.foundation.ignored_names import GRADES, GRADES_MARK
 from goldsmith.foundation.platforms import RUNNING_CODE, require
+from goldsmith.source_code.notebook_module import AS_GIVEN, NotebookModule, ShownNotebook
 from goldsmith.targets.lone_recipe import LoneRecipe
-from goldsmith.targets.subject import Subject
+from goldsmith.targets.target import Placement, Subject
 from goldsmith.workspace.selection import is_left_out, links_out, needed_files, without_settings
 from goldsmith.workspace.temporary import private_folder
 

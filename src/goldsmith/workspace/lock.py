@@ -13,7 +13,7 @@ import filelock
 
 from goldsmith.errors.gold import Busy, CannotWrite, LeadsElsewhere
 from goldsmith.foundation.signals import uninterrupted
-from goldsmith.targets.subject import Project
+from goldsmith.targets.target import Project
 
 _POLL = 0.2
 

@@ -13,8 +13,8 @@ import pytest
 from goldsmith.check.check_context import CheckContext
 from goldsmith.check.replay_workspace import ReplayWorkspace
 from goldsmith.check.request import OpenGold, Request
-from goldsmith.check.submissions import open_submission
 from goldsmith.courses.layout.layout import find_course
+from goldsmith.courses.submissions.open_submission import open_submission
 from goldsmith.generate.options import Options
 from goldsmith.process.fork_client import ForkClient
 from goldsmith.process.launcher import Watcher

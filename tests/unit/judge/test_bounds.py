@@ -17,10 +17,10 @@ import numpy as np
 import pytest
 
 from goldsmith.check import replay_results as leavings
-from goldsmith.check.size_limits import files_below, list_revision
 from goldsmith.courses.grade.archives import unpack
 from goldsmith.courses.guard.code_fragments import pieces_in
 from goldsmith.courses.guard.similarity import SolutionPart, lines_of, matches
+from goldsmith.courses.submissions.size_limits import files_below, list_revision
 from goldsmith.errors.check import TooMuchHandedIn
 from goldsmith.errors.grade import BadArchive
 from goldsmith.gold.safetensors_reader import Mapped
@@ -208,7 +208,7 @@ def test_a_zip_with_a_huge_index_or_an_unusual_method_is_refused(tmp_path: Path)
 
 
 def test_a_folder_of_too_many_files_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("goldsmith.check.size_limits.MAX_FILES", 20)
+    monkeypatch.setattr("goldsmith.courses.submissions.size_limits.MAX_FILES", 20)
     for number in range(20):
         (tmp_path / f"{number}.py").touch()
     (tmp_path / "__pycache__").mkdir()
@@ -220,8 +220,6 @@ def test_a_folder_of_too_many_files_is_refused(tmp_path: Path, monkeypatch: pyte
 
 
 def test_a_git_revision_is_counted_while_git_lists_it(tmp_path: Path) -> None:
-    course: Any = SimpleNamespace(root=tmp_path)
-
     def git(*arguments: str, text: str = "") -> str:
         run = subprocess.run(["git", "-C", str(tmp_path), *arguments], input=text, capture_output=True, text=True)
         return run.stdout.strip()
@@ -229,12 +227,12 @@ def test_a_git_revision_is_counted_while_git_lists_it(tmp_path: Path) -> None:
     git("init", "-q")
     blob = git("hash-object", "-w", "--stdin", text="x = 1\n")
     tree = git("mktree", text=f"100644 blob {blob}\ta.py\n")
-    assert [(item.path, item.size) for item in list_revision(course, tree, "it") or ()] == [("a.py", 6)]
+    assert [(item.path, item.size) for item in list_revision(tmp_path, tree, "it") or ()] == [("a.py", 6)]
     for _ in range(8):  # ten to the eighth files, in eight objects
         tree = git("mktree", text="".join(f"040000 tree {tree}\t{name}\n" for name in "abcdefghij"))
     with pytest.raises(TooMuchHandedIn, match="more than 5000"):
-        list_revision(course, tree, "it")
-    assert list_revision(course, "nothing", "it") is None
+        list_revision(tmp_path, tree, "it")
+    assert list_revision(tmp_path, "nothing", "it") is None
 
 
 # --- similarity, and judging as a whole

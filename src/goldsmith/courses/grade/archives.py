@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, TypeVar
 
-from goldsmith.check.size_limits import Count
+from goldsmith.courses.submissions.size_limits import Count
 from goldsmith.errors.base import GoldsmithError
 from goldsmith.errors.check import TooMuchHandedIn
 from goldsmith.errors.gold import CannotWrite

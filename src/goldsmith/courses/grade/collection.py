@@ -16,17 +16,17 @@ from typing import Literal
 
 import msgspec
 
-from goldsmith.check.canvas_names import group_by_student
-from goldsmith.check.file_choice import parts_to_write, stands_for
-from goldsmith.check.size_limits import files_below
-from goldsmith.check.submissions import files_at, find_home, open_submission, wanted_files
 from goldsmith.courses.grade.archives import SUFFIXES, is_archive
 from goldsmith.courses.grade.overview import named
 from goldsmith.courses.grade.redaction import one_line
 from goldsmith.courses.grade.submissions import SubmissionRef, goes_by_link, opened
 from goldsmith.courses.layout.layout import Assignment
-from goldsmith.courses.layout.solutions import Placement, module_of
+from goldsmith.courses.layout.solutions import CourseFile, module_of
 from goldsmith.courses.notebooks.convert import SUFFIX as NOTEBOOK
+from goldsmith.courses.submissions.canvas_names import group_by_student
+from goldsmith.courses.submissions.file_choice import parts_to_write, stands_for
+from goldsmith.courses.submissions.open_submission import files_at, find_home, open_submission, wanted_files
+from goldsmith.courses.submissions.size_limits import files_below
 from goldsmith.errors.base import GoldsmithError
 from goldsmith.errors.check import NoSuchSubmission
 from goldsmith.errors.course import Unreadable
@@ -245,7 +245,7 @@ def _may_be_another(assignment: Assignment, path: Path) -> bool:
 
 
 def _defines_work(assignment: Assignment, file: Path) -> bool:
-    own = Placement(file, Path("module.py"))
+    own = CourseFile(file, Path("module.py"))
     to_write = set[str]().union(*(parts_to_write(assignment, name) for name in wanted_files(assignment)))
     try:
         return file.stat().st_size <= MAX_CODE_BYTES and not to_write.isdisjoint(parse_parts(own.read()))

@@ -27,8 +27,6 @@ from goldsmith.check.provided_code import read_code
 from goldsmith.check.recipe_failures import SolutionFailures, failures_of
 from goldsmith.check.replayed import Replayed, is_replayed
 from goldsmith.check.request import Request, open_gold
-from goldsmith.check.solution_copy import submitted_copy
-from goldsmith.check.submissions import Submission
 from goldsmith.courses.grade import turns
 from goldsmith.courses.grade.grades import UNSANDBOXED, failed, rejected
 from goldsmith.courses.grade.judging_context import JudgingContext, Stopped, limit_malloc_arenas, stopped
@@ -37,6 +35,7 @@ from goldsmith.courses.grade.submissions import SubmissionRef, digest_of, opened
 from goldsmith.courses.guard.similarity import Matches, SolutionPart, matches, parts_to_write
 from goldsmith.courses.layout.layout import Assignment
 from goldsmith.courses.layout.solutions import has_solutions, placements
+from goldsmith.courses.submissions.solution_copy import submitted_copy
 from goldsmith.errors.base import GoldsmithError
 from goldsmith.errors.gold import CannotWrite, Interrupted
 from goldsmith.errors.sandbox import NoPrivateNetwork, NoSandbox
@@ -50,7 +49,7 @@ from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, CUT_OFF, ERROR, Case
 from goldsmith.process.launcher import Watcher
 from goldsmith.process.messages import Failure
 from goldsmith.sandbox.capabilities import Level, probe
-from goldsmith.targets.subject import Subject
+from goldsmith.targets.target import Subject, Submission
 
 METHOD = 12
 """Increased whenever a submission may be judged differently than before, so that cached verdicts are not used."""

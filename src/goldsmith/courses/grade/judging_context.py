@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 from goldsmith.check.replay_workspace import input_file
 from goldsmith.check.request import OpenGold, Request, open_gold
-from goldsmith.check.submissions import Submission
 from goldsmith.process.fork_client import ForkClient
 from goldsmith.process.launcher import deterministic_environment
 from goldsmith.sandbox.capabilities import Level
 from goldsmith.sandbox.limits import clean_environment
+from goldsmith.targets.target import Submission
 from goldsmith.workspace.temporary import private_folder
 
 if TYPE_CHECKING:

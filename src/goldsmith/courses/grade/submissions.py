@@ -16,24 +16,23 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
 
-from goldsmith.check.canvas_names import submitted_name
-from goldsmith.check.submissions import (
-    Submission,
+from goldsmith.courses.grade.archives import is_archive, unpack
+from goldsmith.courses.layout.layout import Assignment, Course
+from goldsmith.courses.submissions.canvas_names import submitted_name
+from goldsmith.courses.submissions.open_submission import (
     open_revision,
     open_submission,
     places_of,
     private_place,
     wanted_files,
 )
-from goldsmith.courses.grade.archives import is_archive, unpack
-from goldsmith.courses.layout.layout import Assignment, Course
-from goldsmith.courses.layout.solutions import Placement
 from goldsmith.errors.check import NothingToCheck, SubmissionIsLink, SubmissionIsPrivate, SubmissionLeaves
 from goldsmith.errors.course import Unreadable
 from goldsmith.errors.gold import CannotWrite
 from goldsmith.errors.grade import BadArchive
 from goldsmith.foundation.beneath import open_beneath, open_folder
 from goldsmith.judge.bounds import MAX_BYTES
+from goldsmith.targets.target import Placement, Submission
 from goldsmith.workspace.temporary import private_folder
 
 

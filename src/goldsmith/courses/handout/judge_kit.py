@@ -10,7 +10,6 @@ import msgspec
 
 from goldsmith.check.check import check
 from goldsmith.check.request import OpenGold, Request
-from goldsmith.check.submissions import Submission
 from goldsmith.courses.handout.kit_gold import KitGold
 from goldsmith.courses.layout.config import AssignmentConfig, Config
 from goldsmith.errors.check import NoSuchCase
@@ -21,7 +20,7 @@ from goldsmith.judge.verdicts import Verdict
 from goldsmith.process.fork_client import ForkClient
 from goldsmith.targets.lone_recipe import LoneRecipe
 from goldsmith.targets.replacements import everything_in, folders_with, imported_modules
-from goldsmith.targets.subject import Project
+from goldsmith.targets.target import Project, Submission
 from goldsmith.weights.rules import Adapter, read_adapter
 from goldsmith.workspace.temporary import private_folder
 

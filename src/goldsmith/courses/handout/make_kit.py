@@ -13,7 +13,6 @@ import msgspec
 
 from goldsmith._version import __version__
 from goldsmith.check.request import open_adapter, open_gold
-from goldsmith.check.submissions import Submission
 from goldsmith.courses.handout.case_sketches import (
     Answers,
     CaseKit,
@@ -48,6 +47,7 @@ from goldsmith.gold.manifest import Manifest
 from goldsmith.gold.publish import Staging
 from goldsmith.gold.sketches.privacy import FEWEST_NUMBERS
 from goldsmith.gold.sketches.sketch import Sketch
+from goldsmith.targets.target import Submission
 
 OWN_IMPORT, KIT_IMPORT = "from goldsmith.gold.sketches.sketch import", "from sketches import"
 """The one line in which a kit's check.py differs from `kit_check.py`."""

@@ -37,13 +37,14 @@ from goldsmith.courses.injection.journal import (
     write_journal,
 )
 from goldsmith.courses.layout.layout import Assignment, Course
-from goldsmith.courses.layout.solutions import Placement, starter_module
+from goldsmith.courses.layout.solutions import starter_module
 from goldsmith.errors.course import Unreadable
 from goldsmith.errors.injection import CannotInject, CannotReset, EditedMeanwhile, MovedMeanwhile, NotebookNotInjected
 from goldsmith.foundation.atomic_files import copy_durably, move_durably, new_token, partial_of, sync_folder
 from goldsmith.foundation.git import git
 from goldsmith.foundation.ownership import remove_made
 from goldsmith.foundation.signals import uninterrupted
+from goldsmith.targets.target import Placement
 
 
 @dataclass(frozen=True)

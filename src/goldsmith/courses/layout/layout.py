@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from goldsmith.courses.layout.config import CONFIG_FILE, ROOT, AssignmentConfig, Config, project_name, read_config
 from goldsmith.errors.course import NotACourse, UnknownAssignment
 from goldsmith.foundation.ignored_names import HANDED_IN, LITTER
-from goldsmith.targets.subject import Kind, Project, Replacements
+from goldsmith.targets.target import Kind, Project, Replacements
 
 
 @dataclass(frozen=True)

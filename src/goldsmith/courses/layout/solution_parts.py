@@ -13,11 +13,11 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from goldsmith.courses.layout.layout import Assignment
-from goldsmith.courses.layout.solutions import Placement, has_solutions, placements, starter_module
+from goldsmith.courses.layout.solutions import has_solutions, placements, starter_module
 from goldsmith.errors.base import GoldsmithError
 from goldsmith.foundation.syntax import parsing, syntax_tree
 from goldsmith.source_code.compiled_parts import DEFINITION, CompiledParts, bound_names
-from goldsmith.targets.subject import Subject
+from goldsmith.targets.target import Placement, Subject
 
 _FILE = "<solution>"
 

@@ -11,36 +11,28 @@ from typing import TYPE_CHECKING
 from goldsmith.courses.layout.layout import Assignment, Course
 from goldsmith.errors.course import NoSolution, SolutionFitsNothing, SolutionIsAmbiguous, SolutionsCollide
 from goldsmith.foundation.ignored_names import LITTER
-from goldsmith.targets.subject import Subject
+from goldsmith.targets.target import Placement, Subject
 
 if TYPE_CHECKING:
-    from goldsmith.courses.notebooks.convert import NotebookModule
+    from goldsmith.source_code.notebook_module import NotebookModule
 
 SUFFIX = "_solution.py"
 _NOTEBOOK = ".ipynb"
 
 
 @dataclass(frozen=True)
-class Placement:
-    """One solution file and the path, relative to the assignment's folder, where it goes when injected."""
+class CourseFile(Placement):
+    """A file of a course or of a submission, which may be a notebook."""
 
-    source: Path
-    target: Path
     wanted: tuple[str, ...] = ()
     """What a notebook is there to define, if known: only what this needs is kept of its other code."""
 
     def notebook(self) -> NotebookModule | None:
-        """Return the module that a notebook becomes; None where the file is placed as it is."""
         from goldsmith.courses.notebooks.convert import convert, is_notebook_file
 
         if self.target.suffix != ".py" or not is_notebook_file(self.source):
             return None
         return convert(self.source.read_bytes(), self.source.name, self.wanted, self.target.stem)
-
-    def read(self) -> bytes:
-        """Read the file as it will be placed."""
-        module = self.notebook()
-        return module.source if module is not None else self.source.read_bytes()
 
 
 def placements(assignment: Subject) -> list[Placement]:
@@ -96,13 +88,13 @@ def _from_folder(assignment: Assignment, folder: Path) -> Iterator[Placement]:
             continue
         is_named = file.name.endswith((SUFFIX, f"_solution{_NOTEBOOK}"))
         if not is_named and file.suffix != _NOTEBOOK:
-            yield Placement(file, inside)
+            yield CourseFile(file, inside)
             continue
         target = module_of(inside) if file.suffix == _NOTEBOOK else inside.with_name(_replaced(file))
         standing = starter_module(assignment, target)
         if standing is None and is_named:
             raise SolutionFitsNothing(course.relative(file), course.relative(assignment.starter / target))
-        yield Placement(file, inside) if standing is None else Placement(file, target, defined_in(standing))
+        yield CourseFile(file, inside) if standing is None else CourseFile(file, target, defined_in(standing))
 
 
 def module_of(notebook: Path) -> Path:
@@ -114,9 +106,9 @@ def starter_module(assignment: Assignment, target: Path) -> Placement | None:
     """Return the starter's file, a notebook if need be, that is the module `target`; None where it has none."""
     file = assignment.starter / target
     if file.is_file():
-        return Placement(file, target)
+        return CourseFile(file, target)
     notebooks = (path for path in sorted(file.parent.glob(f"*{_NOTEBOOK}")) if module_of(path).name == target.name)
-    return next((Placement(path, target) for path in notebooks if path.is_file()), None)
+    return next((CourseFile(path, target) for path in notebooks if path.is_file()), None)
 
 
 def defined_in(module: Placement) -> tuple[str, ...]:
@@ -135,7 +127,7 @@ def _from_flat_files(assignment: Assignment) -> Iterator[Placement]:
             continue
         if len(owners) > 1:
             raise SolutionIsAmbiguous(course.relative(file), owners, course.relative(course.solutions_folder))
-        yield Placement(file, Path(_replaced(file)))
+        yield CourseFile(file, Path(_replaced(file)))
 
 
 def _flat_files(course: Course) -> list[tuple[Path, list[str]]]:

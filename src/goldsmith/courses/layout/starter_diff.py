@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from goldsmith.courses.layout.layout import Assignment
-from goldsmith.courses.layout.solutions import Placement, starter_module
+from goldsmith.courses.layout.solutions import starter_module
 from goldsmith.foundation.syntax import syntax_tree
 from goldsmith.source_code.parts import ParsedFile, parse, written_by_students
 from goldsmith.source_code.stubs import Function, code_of, parameters, signature
+from goldsmith.targets.target import Placement
 
 _Assignment = ast.Assign | ast.AnnAssign
 

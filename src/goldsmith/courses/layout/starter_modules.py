@@ -6,9 +6,10 @@ import re
 from pathlib import Path
 
 from goldsmith.courses.layout.layout import Assignment
-from goldsmith.courses.layout.solutions import Placement, module_of, starter_module
+from goldsmith.courses.layout.solutions import CourseFile, module_of, starter_module
 from goldsmith.errors.notebooks import BadNotebook
 from goldsmith.source_code.parts import written_by_students
+from goldsmith.targets.target import Placement
 
 _NOTEBOOK = ".ipynb"
 
@@ -18,17 +19,17 @@ def starter_modules(assignment: Assignment) -> list[Placement]:
 
     A notebook is one if the recipe imports it or if it leaves something to students; other notebooks are prose.
     """
-    found = [Placement(path, path.relative_to(assignment.starter)) for path in assignment.files(".py")]
+    found = [CourseFile(path, path.relative_to(assignment.starter)) for path in assignment.files(".py")]
     return [*found, *notebook_modules(assignment)]
 
 
 def notebook_modules(assignment: Assignment) -> list[Placement]:
     """List those that are notebooks, without one that has a Python file of its name next to it."""
-    found = []
+    found: list[Placement] = []
     for path in assignment.files(_NOTEBOOK):
         target = module_of(path.relative_to(assignment.starter))
         if not (assignment.starter / target).is_file() and _is_module(assignment, path, target):
-            found.append(Placement(path, target))
+            found.append(CourseFile(path, target))
     return found
 
 
@@ -43,6 +44,6 @@ def _is_module(assignment: Assignment, path: Path, target: Path) -> bool:
     if re.search(rf"^\s*(?:from|import)\s[^#\n]*\b{re.escape(target.stem)}\b", recipe, re.M):
         return True
     try:
-        return bool(written_by_students(Placement(path, target).read()))
+        return bool(written_by_students(CourseFile(path, target).read()))
     except (BadNotebook, OSError):
         return False

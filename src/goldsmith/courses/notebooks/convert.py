@@ -5,10 +5,8 @@ from __future__ import annotations
 import hashlib
 import itertools
 import threading
-from bisect import bisect_right
 from collections import OrderedDict
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path, PurePath
 
 from goldsmith.courses.notebooks.bounds import (
@@ -25,51 +23,10 @@ from goldsmith.courses.notebooks.statements import Parsed, Statement, parse_cell
 from goldsmith.courses.notebooks.text_formats import HEAD_BYTES, TEXT_SUFFIXES, read_text, text_format
 from goldsmith.errors.notebooks import BadNotebook
 from goldsmith.foundation.wording import count_of
+from goldsmith.source_code.notebook_module import NotebookModule
 
 SUFFIX = ".ipynb"
 _MAX_CACHED = 64
-
-
-@dataclass(frozen=True)
-class NotebookModule:
-    """A notebook's definitions as a module.
-
-    `places` has, for the first line of every run of lines, its number here, the cell's number (0 in a text file) and
-    the line's number there. `missing` says of names that the definitions need where the code that binds them is, and
-    why it was left out. `defines` are the names that are bound. `errors` has, by the line here that raises it, the line
-    there that Python cannot parse. `imports_itself` says that it imports the module that it stands for.
-    """
-
-    source: bytes
-    places: tuple[tuple[int, int, int], ...]
-    notes: tuple[str, ...]
-    missing: Mapping[str, str]
-    defines: frozenset[str]
-    errors: Mapping[int, str]
-    imports_itself: bool = False
-
-    def place(self, line: int) -> tuple[int, int]:
-        """Return the number of the cell, 0 in a text file, and the line in it, for a line of the module."""
-        number = bisect_right(self.places, (line, 2**31, 2**31)) - 1
-        if number < 0:
-            return 0, 0
-        start, cell, first = self.places[number]
-        return cell, first + line - start
-
-    def cells(self) -> dict[int, bytes]:
-        """Return what is kept of each cell, by its number, every line where it is in the cell."""
-        found: dict[int, list[bytes]] = {}
-        for number, line in enumerate(self.source.split(b"\n")[:-1], 1):
-            cell, inside = self.place(number)
-            if cell and inside > 0 and number not in self._markers:
-                lines = found.setdefault(cell, [])
-                lines += [b""] * (inside - len(lines))
-                lines[inside - 1] = line
-        return {cell: b"\n".join(lines) for cell, lines in found.items()}
-
-    @property
-    def _markers(self) -> frozenset[int]:
-        return frozenset(start - 1 for start, _, _ in self.places)
 
 
 def is_notebook(name: str | PurePath, content: bytes = b"") -> bool:

@@ -16,6 +16,7 @@ from goldsmith.courses.notebooks.cells import Cell
 from goldsmith.courses.notebooks.graders import is_harness, without_hidden_tests
 from goldsmith.courses.notebooks.magics import cell_magic, replace_magics
 from goldsmith.foundation.syntax import parsing, syntax_tree
+from goldsmith.source_code.notebook_module import AS_GIVEN
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 Import = ast.Import | ast.ImportFrom
@@ -109,10 +110,6 @@ class Parsed:
     def skip(self, cell: Cell, why: str, names: Sequence[str], line: int = 0) -> None:
         where = cell.place(line) if line else cell.name
         self.skipped |= dict.fromkeys(names, f"{where}, which was left out: {why}")
-
-
-AS_GIVEN = "_as_given"
-"""The end of the name under which a starter's module is there, where the notebook that stands for it imports it."""
 
 
 def parse_cells(cells: Sequence[Cell], own: str = "") -> Parsed:

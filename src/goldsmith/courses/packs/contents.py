@@ -8,7 +8,6 @@ from pathlib import Path
 import msgspec
 
 from goldsmith.check.provided_code import Provided, changed_by_solution, changed_record, left_record
-from goldsmith.check.submissions import Submission
 from goldsmith.courses.grade.grader import rubric_for
 from goldsmith.courses.guard.public_file import PublicFile
 from goldsmith.courses.guard.scan import guarded_by, sweep
@@ -18,6 +17,7 @@ from goldsmith.errors.gold import CannotWrite
 from goldsmith.errors.packs import PackShowsSolution
 from goldsmith.generate.freshness import require_fresh
 from goldsmith.gold.manifest import MANIFEST, Manifest, read_manifest
+from goldsmith.targets.target import Submission
 from goldsmith.workspace.selection import needed_files
 
 COURSE = "course"

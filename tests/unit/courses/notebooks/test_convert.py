@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from goldsmith.courses.notebooks.convert import NotebookModule, convert, is_notebook
+from goldsmith.courses.notebooks.convert import convert, is_notebook
 from goldsmith.errors.notebooks import BadNotebook
+from goldsmith.source_code.notebook_module import NotebookModule
 from support.notebooks import Cell, code, nbgrader_tests, notebook, text
 
 

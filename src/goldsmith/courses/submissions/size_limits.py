@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
-from goldsmith.courses.layout.layout import Course
 from goldsmith.errors.check import TooMuchHandedIn
 from goldsmith.foundation.git import RecordTooLong, stream_records
 from goldsmith.foundation.ignored_names import LITTER
@@ -96,12 +95,12 @@ class Listed:
     path: str
 
 
-def list_revision(course: Course, tree: str, name: str) -> list[Listed] | None:
+def list_revision(root: Path, tree: str, name: str) -> list[Listed] | None:
     """List every file below a tree of a git revision, without submodules; return None where git knows no such tree."""
     count = Count(name)
     found = []
     try:
-        for line in _records(course, name, "ls-tree", "-r", "-l", "-z", "--full-tree", tree):
+        for line in _records(root, name, "ls-tree", "-r", "-l", "-z", "--full-tree", tree):
             facts, _, path = line.partition("\t")
             mode, kind, blob, size = facts.split()
             if kind == "blob":
@@ -112,12 +111,12 @@ def list_revision(course: Course, tree: str, name: str) -> list[Listed] | None:
     return found
 
 
-def list_names(course: Course, revision: str, name: str) -> list[str]:
+def list_names(root: Path, revision: str, name: str) -> list[str]:
     """List the names of all files of a revision, also those outside the submission; none where git knows no such
     revision."""
     found: list[str] = []
     try:
-        for path in _records(course, name, "ls-tree", "-r", "-z", "--name-only", "--full-tree", revision):
+        for path in _records(root, name, "ls-tree", "-r", "-z", "--name-only", "--full-tree", revision):
             if len(found) >= MAX_LISTED_FILES:
                 raise TooMuchHandedIn(name, f"it has more than {MAX_LISTED_FILES} files")
             if not LITTER.intersection(PurePosixPath(path).parts):
@@ -127,8 +126,8 @@ def list_names(course: Course, revision: str, name: str) -> list[str]:
     return found
 
 
-def _records(course: Course, name: str, *arguments: str) -> Iterator[str]:
+def _records(root: Path, name: str, *arguments: str) -> Iterator[str]:
     try:
-        yield from stream_records(course.root, *arguments, max_bytes=_MAX_RECORD_BYTES)
+        yield from stream_records(root, *arguments, max_bytes=_MAX_RECORD_BYTES)
     except RecordTooLong:
         raise TooMuchHandedIn(name, "it has a file with a very long name") from None

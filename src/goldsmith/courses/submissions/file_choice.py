@@ -11,13 +11,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from goldsmith.courses.layout.layout import Assignment
-from goldsmith.courses.layout.solutions import SUFFIX, Placement
+from goldsmith.courses.layout.solutions import SUFFIX, CourseFile
 from goldsmith.courses.layout.starter_modules import read_starter
 from goldsmith.courses.notebooks.convert import SUFFIX as NOTEBOOK
 from goldsmith.errors.check import NothingToCheck
 from goldsmith.errors.notebooks import BadNotebook
 from goldsmith.judge.bounds import MAX_CODE_BYTES
 from goldsmith.source_code.parts import parse_parts, same_code, written_by_students
+from goldsmith.targets.target import Placement
 
 _ADDED = re.compile(r"^copy of |[ _-]*\(\d{1,3}\)$|-\d{1,3}$|[ _-]+copy(?:[ _-]*\d{1,3})?$|_solution$", re.I)
 """What solutions and copies have in their names besides that of the file."""
@@ -90,7 +91,7 @@ def choose_files(
         ]
         if not is_plain and (_is_solution(chosen) or not chosen.target.stem.isidentifier()):
             del files[chosen.target.as_posix()]  # what others may import by its own name stays there, too
-        files[file] = Placement(chosen.source, Path(file))
+        files[file] = CourseFile(chosen.source, Path(file))
     return list(files.values()), told
 
 

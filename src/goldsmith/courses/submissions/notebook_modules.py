@@ -6,12 +6,14 @@ import contextlib
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
-from goldsmith.check.file_choice import is_as_given, parts_to_write, stands_for
 from goldsmith.courses.layout.layout import Assignment
-from goldsmith.courses.layout.solutions import Placement, defined_in, module_of, starter_module
-from goldsmith.courses.notebooks.convert import SUFFIX, NotebookModule, is_notebook_file
+from goldsmith.courses.layout.solutions import CourseFile, defined_in, module_of, starter_module
+from goldsmith.courses.notebooks.convert import SUFFIX, is_notebook_file
+from goldsmith.courses.submissions.file_choice import is_as_given, parts_to_write, stands_for
 from goldsmith.errors.check import NothingToCheck
 from goldsmith.errors.notebooks import BadNotebook
+from goldsmith.source_code.notebook_module import NotebookModule
+from goldsmith.targets.target import Placement
 
 
 def with_modules(
@@ -86,12 +88,12 @@ def _name_of(item: Placement) -> str:
 
 def _module(assignment: Assignment, item: Placement, file: str) -> Placement:
     starter = starter_module(assignment, Path(file))
-    return Placement(item.source, Path(file), defined_in(starter) if starter else ())
+    return CourseFile(item.source, Path(file), defined_in(starter) if starter else ())
 
 
 def _adds_to(assignment: Assignment, item: Placement, file: str) -> bool:
     """Say whether a notebook defines something that students write in a file."""
-    if is_as_given(assignment, Placement(item.source, Path(file)), file):
+    if is_as_given(assignment, CourseFile(item.source, Path(file)), file):
         return False
     return not parts_to_write(assignment, file).isdisjoint(_new_in(assignment, item, is_alone=False))
 
@@ -113,7 +115,7 @@ def _new_in(assignment: Assignment, item: Placement, *, is_alone: bool) -> Colle
 
 
 def _converted(file: Path) -> NotebookModule | None:
-    return Placement(file, Path("module.py")).notebook() if file.is_file() else None
+    return CourseFile(file, Path("module.py")).notebook() if file.is_file() else None
 
 
 def _notes(modules: Iterable[Placement]) -> list[str]:

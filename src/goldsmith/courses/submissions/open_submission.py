@@ -5,43 +5,28 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
-from goldsmith.check.canvas_names import submitted_name
-from goldsmith.check.file_choice import choose_files, is_as_given, stands_for, unused_work
-from goldsmith.check.notebook_modules import with_modules
-from goldsmith.check.repository_forks import files_handed_in, package_of, to_write
-from goldsmith.check.size_limits import list_names, list_revision
 from goldsmith.courses.layout.layout import Assignment, Course, is_students_code
-from goldsmith.courses.layout.solutions import Placement
+from goldsmith.courses.layout.solutions import CourseFile
 from goldsmith.courses.layout.starter_modules import starter_modules
 from goldsmith.courses.notebooks.convert import SUFFIX as NOTEBOOK
 from goldsmith.courses.notebooks.convert import is_notebook_file
+from goldsmith.courses.submissions.canvas_names import submitted_name
+from goldsmith.courses.submissions.file_choice import choose_files, is_as_given, stands_for, unused_work
+from goldsmith.courses.submissions.notebook_modules import with_modules
+from goldsmith.courses.submissions.repository_forks import files_handed_in, package_of, to_write
+from goldsmith.courses.submissions.size_limits import list_names, list_revision
 from goldsmith.errors.check import NoSuchSubmission, NothingToCheck, SubmissionIsPrivate, SubmissionLeaves
 from goldsmith.errors.gold import GoldUnreadable
 from goldsmith.foundation.git import git, read_blob
 from goldsmith.foundation.ignored_names import LITTER
 from goldsmith.gold.manifest import read_manifest
+from goldsmith.targets.target import AS_IT_STANDS, Placement, Submission
 from goldsmith.workspace.temporary import private_folder
 
 _CODE = (".py", NOTEBOOK)
-AS_IT_STANDS = "the tree as it stands"
-
-
-@dataclass(frozen=True)
-class Submission:
-    """The files `placed` over the starter's; none when the tree itself is checked. `missing` are files of the starter's
-    that it lacks; `beside` lists where in the course other people's work may lie, relative to its root; `choices` say
-    which of several files was used for one place."""
-
-    name: str
-    placed: tuple[Placement, ...] = ()
-    is_tree: bool = False
-    notes: tuple[str, ...] = ()
-    choices: tuple[str, ...] = ()
-    missing: tuple[str, ...] = ()
-    beside: tuple[Path, ...] = ()
 
 
 def places_of(assignment: Assignment, handed_in: Iterable[Path]) -> tuple[Path, ...]:
@@ -125,7 +110,7 @@ def _from_path(assignment: Assignment, path: Path, name: str, called: str = "") 
         called = submitted_name(called or path.name, wanted)
         if Path(called).suffix.lower() != ".py" and not is_notebook_file(path):
             raise NothingToCheck(name, "it is not a Python file, a notebook or a folder", wanted)
-        placed, choices = choose_files(assignment, name, [Placement(path, Path(called))], wanted)
+        placed, choices = choose_files(assignment, name, [CourseFile(path, Path(called))], wanted)
         placed, told, _ = with_modules(assignment, name, placed, wanted)
         if not any(str(item.target) in wanted for item in placed):
             raise NothingToCheck(name, f"{called} is not a file that students write", wanted)
@@ -148,7 +133,7 @@ def _from_path(assignment: Assignment, path: Path, name: str, called: str = "") 
         if not _stays(file, folder):
             raise SubmissionLeaves(name, inside)
         if file.is_file() and not file.is_relative_to(assignment.variants):
-            placed.append(Placement(file, inside))
+            placed.append(CourseFile(file, inside))
     placed, chosen = choose_files(assignment, name, placed, wanted)
     placed, told, left = with_modules(assignment, name, placed, wanted)
     if not any(item.target.suffix in _CODE for item in placed):
@@ -222,7 +207,7 @@ def files_at(folder: Path, wanted: Sequence[str]) -> list[str]:
 
 
 def _is_all_given(assignment: Assignment, folder: Path, files: Iterable[str]) -> bool:
-    there = [Placement(folder / name, Path(name)) for name in files if (folder / name).is_file()]
+    there = [CourseFile(folder / name, Path(name)) for name in files if (folder / name).is_file()]
     return bool(there) and all(is_as_given(assignment, item, item.target.as_posix()) for item in there)
 
 
@@ -262,10 +247,10 @@ def _extract(assignment: Assignment, course: Course, revision: str, folder: Path
     starter = assignment.course.relative(assignment.starter)
     prefix = git(course.root, "rev-parse", "--show-prefix")
     place = f"{(prefix or '').strip()}{starter.as_posix()}"
-    listed = list_revision(course, f"{commit}:{place}", name)
+    listed = list_revision(course.root, f"{commit}:{place}", name)
     if listed is None:
-        other = _home_in(assignment, list_names(course, commit, name))
-        listed = None if other is None else list_revision(course, f"{commit}:{other}", name)
+        other = _home_in(assignment, list_names(course.root, commit, name))
+        listed = None if other is None else list_revision(course.root, f"{commit}:{other}", name)
     if listed is None:
         raise NothingToCheck(name, f"it has no {starter}", wanted_files(assignment))
     for item in listed:  # not `git archive`, which obeys the revision's own attributes

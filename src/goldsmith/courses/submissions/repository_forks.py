@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
-from goldsmith.check.size_limits import files_below
 from goldsmith.courses.layout.layout import Assignment
 from goldsmith.courses.layout.starter_modules import read_starter
+from goldsmith.courses.submissions.size_limits import files_below
 from goldsmith.source_code.parts import written_by_students
 
 

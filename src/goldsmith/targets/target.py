@@ -1,17 +1,16 @@
-"""Return what gold is made for: a recipe, the implementation that it runs on, and where the gold is.
-
-A course is one way to find them (`layout.py`), a recipe file anywhere is another (`lone_recipe.py`). What makes and
-checks gold knows no more than is declared here; what needs a starter or a solution takes an `Assignment`.
-"""
+"""What gold is made for and what is checked against it, resolved before anything runs: files, and where they go."""
 
 from __future__ import annotations
 
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
-from goldsmith.courses.layout.config import AssignmentConfig, Config
+from goldsmith.source_code.notebook_module import NotebookModule
+
+if TYPE_CHECKING:
+    from goldsmith.courses.layout.config import AssignmentConfig, Config
 
 Kind = Literal["assignment", "recipe"]
 """Whose gold it is: an `assignment` of a course's, or a `recipe`'s by itself."""
@@ -94,3 +93,38 @@ class Subject(Protocol):
     @property
     def replacements(self) -> Replacements:
         """Return what takes the place of modules that the recipe imports."""
+
+
+@dataclass(frozen=True)
+class Placement:
+    """One file of an implementation, and the path, relative to the assignment's folder, where it goes."""
+
+    source: Path
+    target: Path
+
+    def notebook(self) -> NotebookModule | None:
+        """Return the module that a notebook becomes; None where the file is placed as it is."""
+        return None
+
+    def read(self) -> bytes:
+        """Read the file as it will be placed."""
+        module = self.notebook()
+        return module.source if module is not None else self.source.read_bytes()
+
+
+AS_IT_STANDS = "the tree as it stands"
+
+
+@dataclass(frozen=True)
+class Submission:
+    """The files `placed` over the starter's; none when the tree itself is checked. `missing` are files of the starter's
+    that it lacks; `beside` lists where in the course other people's work may lie, relative to its root; `choices` say
+    which of several files was used for one place."""
+
+    name: str
+    placed: tuple[Placement, ...] = ()
+    is_tree: bool = False
+    notes: tuple[str, ...] = ()
+    choices: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    beside: tuple[Path, ...] = ()

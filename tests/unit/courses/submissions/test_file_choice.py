@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from goldsmith.check.file_choice import stands_for
-from goldsmith.check.submissions import Submission, open_submission
 from goldsmith.courses.layout.layout import find_course
+from goldsmith.courses.submissions.file_choice import stands_for
+from goldsmith.courses.submissions.open_submission import open_submission
 from goldsmith.errors.check import NothingToCheck
+from goldsmith.targets.target import Submission
 from support.check_course import SOLUTION, STARTER
 from support.course import CourseOnDisk
 from support.notebooks import notebook
