@@ -8,8 +8,7 @@ from pathlib import Path
 import msgspec
 
 from goldsmith.process.messages import Failure, Frame
-from goldsmith.source_code.notebook_module import ShownNotebook
-from goldsmith.targets.target import Placement
+from goldsmith.targets.target import Placement, ShownNotebook
 
 
 def in_cells(failure: Failure, notebooks: Mapping[Path, ShownNotebook]) -> Failure:

@@ -21,9 +21,8 @@ from goldsmith.errors.course import Unreadable
 from goldsmith.errors.gold import CannotWrite
 from goldsmith.foundation.ignored_names import GRADES, GRADES_MARK
 from goldsmith.foundation.platforms import RUNNING_CODE, require
-from goldsmith.source_code.notebook_module import AS_GIVEN, NotebookModule, ShownNotebook
 from goldsmith.targets.lone_recipe import LoneRecipe
-from goldsmith.targets.target import Placement, Subject
+from goldsmith.targets.target import AS_GIVEN, NotebookModule, Placement, ShownNotebook, Subject
 from goldsmith.workspace.selection import is_left_out, links_out, needed_files, without_settings
 from goldsmith.workspace.temporary import private_folder
 

@@ -14,7 +14,7 @@ from goldsmith.foundation.ignored_names import LITTER
 from goldsmith.targets.target import Placement, Subject
 
 if TYPE_CHECKING:
-    from goldsmith.source_code.notebook_module import NotebookModule
+    from goldsmith.targets.target import NotebookModule
 
 SUFFIX = "_solution.py"
 _NOTEBOOK = ".ipynb"

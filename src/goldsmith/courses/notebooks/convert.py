@@ -23,7 +23,7 @@ from goldsmith.courses.notebooks.statements import Parsed, Statement, parse_cell
 from goldsmith.courses.notebooks.text_formats import HEAD_BYTES, TEXT_SUFFIXES, read_text, text_format
 from goldsmith.errors.notebooks import BadNotebook
 from goldsmith.foundation.wording import count_of
-from goldsmith.source_code.notebook_module import NotebookModule
+from goldsmith.targets.target import NotebookModule
 
 SUFFIX = ".ipynb"
 _MAX_CACHED = 64

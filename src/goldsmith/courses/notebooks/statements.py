@@ -16,7 +16,7 @@ from goldsmith.courses.notebooks.cells import Cell
 from goldsmith.courses.notebooks.graders import is_harness, without_hidden_tests
 from goldsmith.courses.notebooks.magics import cell_magic, replace_magics
 from goldsmith.foundation.syntax import parsing, syntax_tree
-from goldsmith.source_code.notebook_module import AS_GIVEN
+from goldsmith.targets.target import AS_GIVEN
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 Import = ast.Import | ast.ImportFrom

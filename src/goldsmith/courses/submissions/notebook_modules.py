@@ -12,8 +12,7 @@ from goldsmith.courses.notebooks.convert import SUFFIX, is_notebook_file
 from goldsmith.courses.submissions.file_choice import is_as_given, parts_to_write, stands_for
 from goldsmith.errors.check import NothingToCheck
 from goldsmith.errors.notebooks import BadNotebook
-from goldsmith.source_code.notebook_module import NotebookModule
-from goldsmith.targets.target import Placement
+from goldsmith.targets.target import NotebookModule, Placement
 
 
 def with_modules(

@@ -175,11 +175,11 @@ def find_home(assignment: Assignment, folder: Path) -> tuple[Path, list[str]]:
     """Find the assignment's files in a folder: at its top, at their place in a course, or one level down. Where they
     are in several of these, the first counts in which something is written; say which others there are."""
     wanted = wanted_files(assignment)
-    course = assignment.course
-    candidates = [folder, folder / course.relative(assignment.starter), folder / assignment.name]
+    in_course = assignment.starter.relative_to(assignment.course.root)
+    candidates = [folder, folder / in_course, folder / assignment.name]
     inside = [item for item in folder.iterdir() if item.name not in LITTER and not item.name.startswith(".")]
     if len(inside) == 1 and inside[0].is_dir():
-        candidates += [inside[0], inside[0] / course.relative(assignment.starter)]
+        candidates += [inside[0], inside[0] / in_course]
     found = {candidate: files for candidate in candidates if (files := files_at(candidate, wanted))}
     if not found:
         return next((place for place in candidates if any(place.glob(f"*{NOTEBOOK}"))), folder), []

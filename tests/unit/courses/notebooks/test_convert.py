@@ -10,7 +10,7 @@ import pytest
 
 from goldsmith.courses.notebooks.convert import convert, is_notebook
 from goldsmith.errors.notebooks import BadNotebook
-from goldsmith.source_code.notebook_module import NotebookModule
+from goldsmith.targets.target import NotebookModule
 from support.notebooks import Cell, code, nbgrader_tests, notebook, text
 
 
