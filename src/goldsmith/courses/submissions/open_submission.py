@@ -118,7 +118,7 @@ def _from_path(assignment: Assignment, path: Path, name: str, called: str = "") 
         return Submission(name, tuple(placed), notes=tuple(told), choices=tuple(choices), missing=missing)
     if not path.is_dir():
         raise NothingToCheck(name, "it is neither a file nor a folder", wanted_files(assignment))
-    wanted = wanted_files(assignment)
+    wanted, variants = wanted_files(assignment), assignment.variants
     home, choices = find_home(assignment, path)
     if not _stays(home, path):
         raise SubmissionLeaves(name, home.relative_to(path))
@@ -132,7 +132,7 @@ def _from_path(assignment: Assignment, path: Path, name: str, called: str = "") 
             continue
         if not _stays(file, folder):
             raise SubmissionLeaves(name, inside)
-        if file.is_file() and not file.is_relative_to(assignment.variants):
+        if file.is_file() and not file.is_relative_to(variants):
             placed.append(CourseFile(file, inside))
     placed, chosen = choose_files(assignment, name, placed, wanted)
     placed, told, left = with_modules(assignment, name, placed, wanted)
