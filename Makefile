@@ -5,7 +5,7 @@ WITH_TESTS := PYTHONPATH=tests $(BIN)/python
 DEMO ?= build/demo-course
 EXAMPLE_GOLD := examples/vla-course/tests/internal/fixtures
 
-.PHONY: demo docs tutorial reference test test-long test-port coverage matrix lint bench submissions kits drafts reports tolerances rigor behaviour soak hostile bubblewrap browser picture example-gold class pages clean
+.PHONY: demo docs tutorial reference test test-long test-port coverage matrix lint bench release submissions kits drafts reports tolerances rigor behaviour soak hostile bubblewrap browser picture example-gold class pages clean
 
 $(BIN)/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -67,6 +67,9 @@ lint: $(BIN)/.ready  ## style, types, which folder may import which, and what ma
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/python scripts/ratchets.py
+
+release: $(BIN)/.ready  ## sdist and wheel in dist/, checked, and the wheel tried where this repository is not; TAG is what the tag must be
+	$(WITH_TESTS) scripts/release.py $(if $(TAG),--tag $(TAG))
 
 bench: $(BIN)/.ready  ## ratios, measured here and now
 	$(BIN)/python benchmarks/start_up.py

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from goldsmith.cli.command import argument, command
+from click.exceptions import Exit
+
+from goldsmith.cli.command import argument, command, flag
 from goldsmith.cli.options import choose_subjects, course_options, open_course, report_errors
+from goldsmith.errors.base import AGAINST
 
 
 @command
 @argument("recipes", "A… | RECIPE…", "Names of assignments, or recipe files; omit them for the course.", nargs=-1)
+@flag("--check", help="Exit with 1 unless all gold is fresh and nothing is injected.")
 @course_options
-def status(recipes: tuple[str, ...], course: Path, json: bool, no_color: bool, debug: bool) -> None:
+def status(recipes: tuple[str, ...], check: bool, course: Path, json: bool, no_color: bool, debug: bool) -> None:
     """Show for every assignment whether its gold is fresh, stale (and why) or missing, or its solution injected.
 
     Compares hashes only: neither torch nor NumPy is imported, and nothing is run.
@@ -20,6 +24,8 @@ def status(recipes: tuple[str, ...], course: Path, json: bool, no_color: bool, d
 
         goldsmith status                     every assignment of the course
         goldsmith status parity_cases.py     the gold of a recipe by itself
+
+    Exit codes: 0 whatever it finds; with --check, 1 unless all gold is fresh.
     """
     with report_errors("status", as_json=json, debug=debug) as report:
         from goldsmith.generate.status import course_status, subject_status
@@ -30,10 +36,13 @@ def status(recipes: tuple[str, ...], course: Path, json: bool, no_color: bool, d
             items = list(map(subject_status, choose_subjects(course, recipes, "status", ask=False)))
         else:
             items = course_status(found or open_course(course))
+        current = not check or all(item.outcome == "fresh" for item in items)
         if json:
-            report.print(items)
+            report.print(items, ok=current)
         else:
             from goldsmith.render.console import open_console
             from goldsmith.render.status import show_status
 
             show_status(open_console(no_color=no_color), items, found)
+    if not current:
+        raise Exit(AGAINST)
