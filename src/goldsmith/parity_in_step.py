@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from goldsmith.errors.parity import NotCallable
+from goldsmith.frameworks.torch.rounding_noise import rounding_noise
 from goldsmith.gold.arrays import dtype_name, is_tensor
 from goldsmith.gold.calibration import SAFETY
-from goldsmith.instruments.rounding_noise import rounding_noise
 from goldsmith.judge.module_names import module_names
 from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, CaseVerdict
 from goldsmith.model_parity.carry_weights import turned_matrices, unplaced_words

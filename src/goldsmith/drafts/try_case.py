@@ -18,6 +18,7 @@ from goldsmith.drafts.other_solutions import OtherSolutions
 from goldsmith.drafts.random_draws import watch_draws
 from goldsmith.drafts.recipe_text import Block, DraftCase
 from goldsmith.errors.recipe import RecipeMisuse
+from goldsmith.frameworks.torch.rounding_noise import rounding_noise
 from goldsmith.gold.advice import advise
 from goldsmith.gold.arrays import is_array, judged_leaves, leaf_facts, numbers_of
 from goldsmith.gold.checks import Evidence, verify
@@ -25,7 +26,6 @@ from goldsmith.gold.facts import CaseFacts, LeafFacts
 from goldsmith.gold.files import read_payload
 from goldsmith.gold.manifest import FileEntry
 from goldsmith.instruments.own_calls import OwnCode
-from goldsmith.instruments.rounding_noise import rounding_noise
 from goldsmith.instruments.uninitialised import poison_empty_arrays
 from goldsmith.process.messages import Job, KeptCase
 from goldsmith.recipe import decorators as registry

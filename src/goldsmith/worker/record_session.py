@@ -10,11 +10,11 @@ from typing import Any
 from goldsmith.doctor import recording_environment
 from goldsmith.errors.recipe import RecipeMisuse
 from goldsmith.foundation.nested import map_tree, walk
+from goldsmith.frameworks.torch.optimiser_use import watch_optimisers
 from goldsmith.gold.arrays import leaf_facts
 from goldsmith.gold.facts import CaseFacts, Environment
 from goldsmith.gold.files import TRACE_SUFFIX, read_back, read_payload, write_payload, write_trace
 from goldsmith.gold.trace_tensors import with_sketches
-from goldsmith.instruments.optimiser_use import watch_optimisers
 from goldsmith.instruments.own_calls import OwnCode
 from goldsmith.process.messages import Draws, KeptCase
 from goldsmith.recipe.case import Case

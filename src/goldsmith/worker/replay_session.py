@@ -21,16 +21,16 @@ import msgspec
 import numpy as np
 
 from goldsmith.foundation.nested import leaves_in, walk
+from goldsmith.frameworks.torch.float64_mode import Float64Watch, in_float64, noting_dtypes, to_float64
+from goldsmith.frameworks.torch.op_outputs import record_op_outputs
+from goldsmith.frameworks.torch.weight_use import WeightUse
 from goldsmith.gold.arrays import is_array, is_tensor, judged_part
 from goldsmith.gold.files import trace_as_bytes
 from goldsmith.instruments.coverage import Coverage
 from goldsmith.instruments.created_tensors import noting_made
-from goldsmith.instruments.float64_mode import Float64Watch, in_float64, noting_dtypes, to_float64
 from goldsmith.instruments.module_traces import Tracer
-from goldsmith.instruments.op_outputs import record_op_outputs
 from goldsmith.instruments.own_calls import OwnCode
 from goldsmith.instruments.uninitialised import poison_empty_arrays
-from goldsmith.instruments.weight_use import WeightUse
 from goldsmith.process.messages import NATURAL, PERTURBATIONS, Attempt, Failure, Job, RunName, RunRequest
 from goldsmith.process.notes import Names, Note
 from goldsmith.process.result_log import arrays_in, write_attempt

@@ -16,12 +16,12 @@ from typing import Any
 import msgspec
 
 from goldsmith.foundation.nested import leaves_in
+from goldsmith.frameworks.torch.call_noise import CallOutputs, call_noise
+from goldsmith.frameworks.torch.float64_mode import RoundedInside, in_float64
+from goldsmith.frameworks.torch.rounding_noise import disturb, rounding_noise
 from goldsmith.gold.arrays import difference_of, is_array, judged_leaves, leaf_facts, numbers_of
 from goldsmith.gold.files import read_payload, write_arrays
 from goldsmith.gold.precision import BITS, computed_dtype, is_float64, unit_of
-from goldsmith.instruments.call_noise import CallOutputs, call_noise
-from goldsmith.instruments.float64_mode import RoundedInside, in_float64
-from goldsmith.instruments.rounding_noise import disturb, rounding_noise
 from goldsmith.process.messages import CALL_NOISE, GOLD, KeptCase, Trial, TrialFailure
 from goldsmith.recipe.case import Case
 from goldsmith.recipe.decorators import CaseDefinition

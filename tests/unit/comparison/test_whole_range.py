@@ -17,6 +17,7 @@ from goldsmith.comparison.api import compare
 from goldsmith.comparison.device_statistics import SUMMARY, totals_of
 from goldsmith.comparison.precision_paths import SumOfSquares
 from goldsmith.comparison.results import LeafComparison
+from goldsmith.frameworks.torch.call_noise import CallOutputs, call_noise
 from goldsmith.gold.arrays import leaf_facts
 from goldsmith.gold.calibration import Trials, calibrate
 from goldsmith.gold.facts import CaseFacts, FileFacts
@@ -24,7 +25,6 @@ from goldsmith.gold.gradient_projections import projections
 from goldsmith.gold.sizes import relative_size, root_mean_square
 from goldsmith.gold.sketches.sketch import Sketch
 from goldsmith.gold.tolerances import Tolerance, tolerance_ratio
-from goldsmith.instruments.call_noise import CallOutputs, call_noise
 from goldsmith.judge.traces import ValueIndex, distance, same_plain
 from goldsmith.worker.in_step import _distance, _relative
 

@@ -15,13 +15,13 @@ from hypothesis.extra import numpy as hnp
 from corpora.correct_variants import CORRECT, MACHINES, replayed
 from goldsmith.comparison.against_gold import judge
 from goldsmith.courses.layout.layout import find_course
+from goldsmith.frameworks.torch.rounding_noise import rounding_noise
 from goldsmith.generate import replay_once
 from goldsmith.gold.arrays import leaf_facts
 from goldsmith.gold.calibration import FLOOR_MAX, NOISY_PREFIX, Trials, calibrate
 from goldsmith.gold.facts import CaseFacts, FileFacts
 from goldsmith.gold.load import Gold, load_gold
 from goldsmith.gold.tolerances import tolerance_ratio
-from goldsmith.instruments.rounding_noise import rounding_noise
 from goldsmith.process.fork_client import ForkClient
 from goldsmith.process.launcher import run_parallel
 from support.calibration_course import SOLUTION, advice_of, calibrated, tolerance_of

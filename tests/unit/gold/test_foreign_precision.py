@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 import goldsmith
 from goldsmith.comparison.against_gold import judge
+from goldsmith.frameworks.torch.float64_mode import in_float64
 from goldsmith.gold.arrays import leaf_facts
 from goldsmith.gold.calibration import Calibrated, Trials, calibrate
 from goldsmith.gold.facts import CaseFacts, FileFacts
 from goldsmith.gold.precision import BITS, computed_dtype, is_exact, is_float64, unit_of
-from goldsmith.instruments.float64_mode import in_float64
 from support.calibration_course import calibrated, tolerance_of
 from support.course import CourseOnDisk
 

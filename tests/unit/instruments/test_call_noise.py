@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from goldsmith.instruments.call_noise import MAX_CALLS, CallOutputs, call_noise
+from goldsmith.frameworks.torch.call_noise import MAX_CALLS, CallOutputs, call_noise
+from goldsmith.frameworks.torch.rounding_noise import rounding_noise
 from goldsmith.instruments.own_calls import OwnCode
-from goldsmith.instruments.rounding_noise import rounding_noise
 
 torch = pytest.importorskip("torch")
 

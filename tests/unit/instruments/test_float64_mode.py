@@ -6,7 +6,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from goldsmith.instruments.float64_mode import _DONE, _MADE, in_float64  # noqa: E402
+from goldsmith.frameworks.torch.float64_mode import _DONE, _MADE, in_float64  # noqa: E402
 
 pytestmark = pytest.mark.torch
 

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from corpora.whole_numbers import FUNCTIONS, inputs
+from goldsmith.frameworks.torch.rounding_noise import rounding_noise
 from goldsmith.gold.sizes import relative_size
-from goldsmith.instruments.rounding_noise import rounding_noise
 
 DTYPES = [torch.float32, torch.float64, torch.bfloat16, torch.float16]
 

@@ -7,11 +7,11 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from goldsmith.frameworks.torch.float64_mode import Float64Watch, in_float64
+from goldsmith.frameworks.torch.rounding_noise import disturb, rounding_noise
+from goldsmith.frameworks.torch.weight_use import unused_parameters
 from goldsmith.gold.arrays import array_hash, dtype_name, is_array, is_tensor
-from goldsmith.instruments.float64_mode import Float64Watch, in_float64
 from goldsmith.instruments.module_traces import Tracer
-from goldsmith.instruments.rounding_noise import disturb, rounding_noise
-from goldsmith.instruments.weight_use import unused_parameters
 from goldsmith.process.sides import (
     FLOAT64,
     GRADIENTS,

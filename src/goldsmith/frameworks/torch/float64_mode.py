@@ -12,9 +12,9 @@ import functools
 from collections.abc import Iterator
 from typing import Any
 
+from goldsmith.frameworks.torch.rounding_noise import EXACT, is_compiling
 from goldsmith.gold.arrays import numbers_of
 from goldsmith.gold.precision import is_exact
-from goldsmith.instruments.rounding_noise import EXACT, is_compiling
 
 
 class Float64Watch:

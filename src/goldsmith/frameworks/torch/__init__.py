@@ -1,0 +1,1 @@
+"""What Goldsmith knows of torch."""
