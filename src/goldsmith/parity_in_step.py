@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from goldsmith.errors.parity import NotCallable
-from goldsmith.frameworks.torch.rounding_noise import rounding_noise
+from goldsmith.frameworks.framework import conditions
 from goldsmith.gold.arrays import dtype_name, is_tensor
 from goldsmith.gold.calibration import SAFETY
 from goldsmith.judge.module_names import module_names
@@ -287,7 +287,7 @@ def _noise(
     modules = dict(reference.named_modules())
 
     def disturbed() -> Any:
-        with rounding_noise(torch, _NOISE_SEED):
+        with conditions(noise=_NOISE_SEED):
             return call()
 
     with torch.no_grad():

@@ -6,10 +6,12 @@ import contextlib
 import os
 import random
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
+
+from goldsmith.frameworks.draws import noting_draws
+from goldsmith.frameworks.framework import conditions
 
 
 class Draws:
@@ -39,61 +41,7 @@ class Draws:
 
 @contextlib.contextmanager
 def watch_draws(folder: Path) -> Iterator[Draws]:
-    """Watch torch's operations, and the functions of `random` and `numpy.random`."""
+    """Watch the functions of `random`, and what draws in libraries of arrays."""
     draws = Draws(folder)
-    with contextlib.ExitStack() as stack:
-        torch = sys.modules.get("torch")
-        if torch is not None:
-            stack.enter_context(_mode(torch, draws))
-        numpy = sys.modules.get("numpy")
-        for module in (random, *([numpy.random] if numpy is not None else [])):  # which numpy imports only now
-            stack.enter_context(_noting(module, draws))
+    with noting_draws(random, draws.note), conditions(on_draw=draws.note):
         yield draws
-
-
-def _mode(torch: Any, draws: Draws) -> Any:
-    from torch.utils._python_dispatch import TorchDispatchMode
-
-    class Watch(TorchDispatchMode):  # type: ignore[no-untyped-call]
-        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            kwargs = kwargs or {}
-            if torch.Tag.nondeterministic_seeded not in func.tags:
-                return func(*args, **kwargs)
-            before = torch.get_rng_state()
-            result = func(*args, **kwargs)
-            # attention without dropout has the tag, too
-            if kwargs.get("generator") is not None or not torch.equal(before, torch.get_rng_state()):
-                draws.note()
-            return result
-
-    return Watch()  # type: ignore[no-untyped-call]
-
-
-@contextlib.contextmanager
-def _noting(module: ModuleType, draws: Draws) -> Iterator[None]:
-    """Note calls of a module's functions that draw, and the making of generators, whose seeds are nobody else's."""
-    space = vars(module)
-    before = {name: value for name, value in space.items() if _draws(name, value)}
-
-    def noting(function: Callable[..., Any]) -> Callable[..., Any]:
-        def call(*args: Any, **kwargs: Any) -> Any:
-            draws.note()
-            return function(*args, **kwargs)
-
-        return call
-
-    space.update({name: noting(value) for name, value in before.items()})
-    try:
-        yield
-    finally:
-        space.update(before)
-
-
-def _draws(name: str, value: Any) -> bool:
-    if (
-        name.startswith("_")
-        or name in ("seed", "getstate", "setstate", "get_state", "set_state")
-        or not callable(value)
-    ):
-        return False
-    return name == "default_rng" or (not isinstance(value, type) and getattr(value, "__self__", None) is not None)

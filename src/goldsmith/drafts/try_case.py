@@ -8,7 +8,6 @@ import hashlib
 import io
 import os
 import shutil
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -18,7 +17,7 @@ from goldsmith.drafts.other_solutions import OtherSolutions
 from goldsmith.drafts.random_draws import watch_draws
 from goldsmith.drafts.recipe_text import Block, DraftCase
 from goldsmith.errors.recipe import RecipeMisuse
-from goldsmith.frameworks.torch.rounding_noise import rounding_noise
+from goldsmith.frameworks.framework import active, conditions
 from goldsmith.gold.advice import advise
 from goldsmith.gold.arrays import is_array, judged_leaves, leaf_facts, numbers_of
 from goldsmith.gold.checks import Evidence, verify
@@ -26,7 +25,6 @@ from goldsmith.gold.facts import CaseFacts, LeafFacts
 from goldsmith.gold.files import read_payload
 from goldsmith.gold.manifest import FileEntry
 from goldsmith.instruments.own_calls import OwnCode
-from goldsmith.instruments.uninitialised import poison_empty_arrays
 from goldsmith.process.messages import Job, KeptCase
 from goldsmith.recipe import decorators as registry
 from goldsmith.worker.failure_reasons import in_words
@@ -121,7 +119,7 @@ class Prover:
         shutil.rmtree(self._folder, ignore_errors=True)
         try:
             first = self._run(draft, "first")
-            with poison_empty_arrays():
+            with conditions(marked_memory=True):
                 second = self._run(draft, "second")
         except (Exception, SystemExit) as error:
             return str(error) if isinstance(error, RecipeMisuse) else in_words(error)
@@ -211,11 +209,10 @@ class Prover:
 
     def _noisy(self, draft: DraftCase) -> list[str]:
         """Return problems of records that depend on rounding alone: sines of large numbers, long training."""
-        torch = sys.modules.get("torch")
-        if torch is None:
+        if not any(item.numerics.disturbs_operations for item in active()):
             return []
         try:
-            with rounding_noise(torch, self._seed):
+            with conditions(noise=self._seed):
                 noisy = self._run(draft, "noisy")
         except Exception:  # code that cannot run with noise is not judged by it
             return []

@@ -10,7 +10,7 @@ from typing import Any
 from goldsmith.doctor import recording_environment
 from goldsmith.errors.recipe import RecipeMisuse
 from goldsmith.foundation.nested import map_tree, walk
-from goldsmith.frameworks.torch.optimiser_use import watch_optimisers
+from goldsmith.frameworks.framework import conditions
 from goldsmith.gold.arrays import leaf_facts
 from goldsmith.gold.facts import CaseFacts, Environment
 from goldsmith.gold.files import TRACE_SUFFIX, read_back, read_payload, write_payload, write_trace
@@ -79,7 +79,7 @@ class Session:
         seed_everything(self.seed, threads=self.threads)
         draws = self._recorded_draws(definition)
         case = Case(definition, self.seed, self.device, self._given(definition), draws, self.own_code)
-        with watch_optimisers() as optimisers, case.watch():
+        with conditions(note_optimisers=True) as watch, case.watch():
             definition.function(case)
         payload, tracer = case.finish()
         overwritten = case.overwritten()
@@ -108,7 +108,7 @@ class Session:
             allowed=case.allowed(),
             overwrites=overwritten,
             pinned=case.pinned(),
-            optimisers=tuple(optimisers.values()),
+            optimisers=tuple(watch.optimisers.values()),
             weights=case.weight_facts,
             config=_settings(payload),
             drawn=draws.drawn() if draws else "",

@@ -12,7 +12,7 @@ import itertools
 import math
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -21,8 +21,7 @@ import msgspec
 import numpy as np
 
 from goldsmith.foundation.nested import leaves_in, walk
-from goldsmith.frameworks.torch.float64_mode import Float64Watch, in_float64, noting_dtypes, to_float64
-from goldsmith.frameworks.torch.op_outputs import record_op_outputs
+from goldsmith.frameworks.framework import Watch, conditions, numerics_of
 from goldsmith.frameworks.torch.weight_use import WeightUse
 from goldsmith.gold.arrays import is_array, is_tensor, judged_part
 from goldsmith.gold.files import trace_as_bytes
@@ -30,7 +29,6 @@ from goldsmith.instruments.coverage import Coverage
 from goldsmith.instruments.created_tensors import noting_made
 from goldsmith.instruments.module_traces import Tracer
 from goldsmith.instruments.own_calls import OwnCode
-from goldsmith.instruments.uninitialised import poison_empty_arrays
 from goldsmith.process.messages import NATURAL, PERTURBATIONS, Attempt, Failure, Job, RunName, RunRequest
 from goldsmith.process.notes import Names, Note
 from goldsmith.process.result_log import arrays_in, write_attempt
@@ -96,7 +94,7 @@ class ReplaySession(Session):
         """Run one case once and write the outcome, whatever it is."""
         run = ask.run
         self._places.begin_case()
-        purity, started = Float64Watch(), time.monotonic()
+        watch, started = Watch(), time.monotonic()
         if run == "repeated":
             self._call_before(definition, ask.layout)
         case = self.case_for(definition, run, ask.layout)
@@ -104,11 +102,11 @@ class ReplaySession(Session):
         trace = b""
         try:
             if run == "op_outputs":
-                with record_op_outputs(sys.modules["torch"]) as arrays:
+                with conditions(keep_outputs=True) as watch:
                     definition.function(case)
-                return _write(output, ask, Attempt(), arrays)
+                return _write(output, ask, Attempt(), watch.outputs)
             with (
-                _circumstances(run) as purity,
+                conditions(**_conditions_of(run)) as watch,
                 noting_made(vars(sys.modules["__main__"])) as case.made,
                 case.watch(),
                 self._called_before(run),
@@ -130,8 +128,8 @@ class ReplaySession(Session):
             **case.observations(),
             places=self._places.by_file() if run == "coverage" and not self._places.forked else None,
             applied=case.changes is None or case.changes.applied,
-            pure=purity.pure,
-            rounded_to=purity.rounded_to,
+            pure=watch.pure,
+            rounded_to=watch.rounded_to,
             unfinished=unfinished_imports(self.job),
             seconds=time.monotonic() - started,
         )
@@ -139,7 +137,7 @@ class ReplaySession(Session):
 
     def _call_before(self, definition: CaseDefinition, layout: str) -> None:
         """Run a case on other inputs first, so that state kept between calls shows in the run that counts."""
-        with contextlib.suppress(Exception), _circumstances("repeated"):
+        with contextlib.suppress(Exception), conditions(**_conditions_of("repeated")):
             definition.function(self.case_for(definition, "moved", layout))
 
     def _called_before(self, run: RunName) -> AbstractContextManager[None]:
@@ -274,37 +272,12 @@ class ReplayCase(Case):
         }
 
 
-@contextlib.contextmanager
-def _circumstances(run: RunName) -> Iterator[Float64Watch]:
-    torch = sys.modules.get("torch")
+def _conditions_of(run: RunName) -> dict[str, Any]:
     if run in ("plain", "traced"):
-        with poison_empty_arrays(), _torch_memory(torch, marked=True):
-            yield Float64Watch()
-    elif torch is None:
-        yield Float64Watch()
-    elif run in _WIDE:
-        with in_float64(torch, watch=run == "float64_strict", lightly=run == "float64") as purity:
-            yield purity
-    elif run == "dtypes":
-        with _torch_memory(torch, marked=False), noting_dtypes(torch) as purity:
-            yield purity
-    else:
-        with _torch_memory(torch, marked=False):
-            yield Float64Watch()
-
-
-@contextlib.contextmanager
-def _torch_memory(torch: Any, *, marked: bool) -> Iterator[None]:
-    """Set whether torch fills uninitialised memory with NaN."""
-    if torch is None:
-        yield
-        return
-    before = torch.utils.deterministic.fill_uninitialized_memory
-    torch.utils.deterministic.fill_uninitialized_memory = marked
-    try:
-        yield
-    finally:
-        torch.utils.deterministic.fill_uninitialized_memory = before
+        return {"marked_memory": True}
+    if run in _WIDE:
+        return {"precision": "float64", "watched": run == "float64_strict", "lightly": run == "float64"}
+    return {"marked_memory": False, "note_dtypes": run == "dtypes"}
 
 
 def _as_it_is(array: Any) -> Any:
@@ -312,9 +285,7 @@ def _as_it_is(array: Any) -> Any:
 
 
 def _widen(array: Any) -> Any:
-    if is_tensor(array):
-        return to_float64(array, sys.modules["torch"])
-    return array.astype({"f": "float64", "c": "complex128"}[array.dtype.kind])
+    return numerics_of(array).widened(array)
 
 
 def _module_names(model: Any) -> tuple[str, ...]:

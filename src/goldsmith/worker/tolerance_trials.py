@@ -16,9 +16,8 @@ from typing import Any
 import msgspec
 
 from goldsmith.foundation.nested import leaves_in
+from goldsmith.frameworks.framework import active, conditions, numerics_of
 from goldsmith.frameworks.torch.call_noise import CallOutputs, call_noise
-from goldsmith.frameworks.torch.float64_mode import RoundedInside, in_float64
-from goldsmith.frameworks.torch.rounding_noise import disturb, rounding_noise
 from goldsmith.gold.arrays import difference_of, is_array, judged_leaves, leaf_facts, numbers_of
 from goldsmith.gold.files import read_payload, write_arrays
 from goldsmith.gold.precision import BITS, computed_dtype, is_float64, unit_of
@@ -45,6 +44,10 @@ ROUNDED_OUTSIDE = "*"
 
 _OTHER_BITS = 2.0**-40
 """How far inputs are moved to see whether a run in float64 rounds to a coarser dtype, which would not show it."""
+
+
+class RoundedInside(Exception):
+    """The float64 run computed in a smaller dtype somewhere."""
 
 
 class NothingToDisturb(Exception):
@@ -161,7 +164,7 @@ class TrialSession(Session):
         calls.detach()
         self._note_calls(trial, definition.name, calls)
         replayed, _ = case.finish()
-        if trial.noise is not None and not disturbed and "torch" not in sys.modules:
+        if trial.noise is not None and not (disturbed or any(item.numerics.disturbs_operations for item in active())):
             raise NothingToDisturb("no floating-point array goes in")
         return judged_leaves(replayed)
 
@@ -182,29 +185,20 @@ class TrialSession(Session):
 
     @contextlib.contextmanager
     def _circumstances(self, trial: Trial, name: str) -> Iterator[None]:
-        torch = sys.modules.get("torch")
-        if torch is None:
+        wanted: dict[str, Any] = {"precision": trial.precision or ""}
+        if trial.precision == "float64":
+            wanted["watched"] = True
+        elif trial.noise is not None:
+            wanted = {"noise": trial.noise, "narrowed": trial.narrowed}
+        with conditions(**wanted) as watch:
             yield
-        elif trial.precision == "float64":
-            with in_float64(torch, watch=True) as purity:
-                yield
-            if purity.foreign:
+        if trial.precision == "float64":
+            if watch.foreign:
                 self._unmoved[name][ROUNDED_OUTSIDE] = 2.0 ** (1 - BITS["float32"])
-            if not purity.pure:
+            if not watch.pure:
                 raise RoundedInside("it computes in a smaller dtype inside a run in float64")
         elif trial.noise is not None:
-            with rounding_noise(torch, trial.noise, narrowed=trial.narrowed) as counter:
-                yield
-            self._busy[name], self._wide[name] = counter.operations, counter.wide
-        elif trial.precision is not None:
-            before = torch.get_default_dtype()
-            torch.set_default_dtype(getattr(torch, trial.precision))
-            try:
-                yield
-            finally:
-                torch.set_default_dtype(before)
-        else:
-            yield
+            self._busy[name], self._wide[name] = watch.operations, watch.wide
 
     def _file(self, case: str, trial: str) -> Path:
         return self.output / case / f"{trial}.safetensors"
@@ -232,7 +226,7 @@ def _change(trial: Trial, disturbed: list[bool], least: float) -> Change:
             array = np.asfortranarray(array)
         if trial.noise is not None:
             disturbed.append(True)
-            array = disturb(array, generator, least)
+            array = numerics_of(array).disturb(array, generator, least)
         return array
 
     return change

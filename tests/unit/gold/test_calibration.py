@@ -15,7 +15,7 @@ from hypothesis.extra import numpy as hnp
 from corpora.correct_variants import CORRECT, MACHINES, replayed
 from goldsmith.comparison.against_gold import judge
 from goldsmith.courses.layout.layout import find_course
-from goldsmith.frameworks.torch.rounding_noise import rounding_noise
+from goldsmith.frameworks.framework import conditions
 from goldsmith.generate import replay_once
 from goldsmith.gold.arrays import leaf_facts
 from goldsmith.gold.calibration import FLOOR_MAX, NOISY_PREFIX, Trials, calibrate
@@ -122,7 +122,7 @@ def test_what_is_zero_but_for_rounding_is_noise_with_a_limit_of_its_own(torch_go
 
 
 def test_complex_numbers_are_disturbed_too() -> None:
-    with rounding_noise(torch, seed=1):
+    with conditions(noise=1):
         turned = torch.polar(torch.ones(64), torch.arange(64.0)) * torch.tensor(1 + 2j)
     exact = torch.polar(torch.ones(64), torch.arange(64.0)) * torch.tensor(1 + 2j)
     off = (turned - exact).abs() / exact.abs()

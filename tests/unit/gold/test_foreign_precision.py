@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import goldsmith
 from goldsmith.comparison.against_gold import judge
-from goldsmith.frameworks.torch.float64_mode import in_float64
+from goldsmith.frameworks.framework import conditions
 from goldsmith.gold.arrays import leaf_facts
 from goldsmith.gold.calibration import Calibrated, Trials, calibrate
 from goldsmith.gold.facts import CaseFacts, FileFacts
@@ -130,7 +130,7 @@ def whole(x: Any) -> Any:
 )
 def test_what_leaves_torch_and_comes_back_rounded_is_seen(function: Any, pure: bool, lightly: bool) -> None:
     x = torch.randn(5, dtype=torch.float64, generator=torch.Generator().manual_seed(3))
-    with in_float64(torch, watch=not lightly, lightly=lightly) as purity:
+    with conditions(precision="float64", watched=not lightly, lightly=lightly) as purity:
         found = function(x)
     assert found.dtype == torch.float64
     assert purity.pure == pure

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from goldsmith.frameworks.framework import conditions
 from goldsmith.frameworks.torch.call_noise import MAX_CALLS, CallOutputs, call_noise
-from goldsmith.frameworks.torch.rounding_noise import rounding_noise
 from goldsmith.instruments.own_calls import OwnCode
 
 torch = pytest.importorskip("torch")
@@ -34,7 +34,7 @@ def test_each_submodule_has_its_own_noise() -> None:
     model, x = a_model(), torch.randn(4, 7)
     calm = outputs_of(model, x)
     assert call_noise(calm, outputs_of(model, x)) == dict.fromkeys(("model", "model.0", "model.1", "model.2"), 0.0)
-    with rounding_noise(torch, 1):
+    with conditions(noise=1):
         noise = call_noise(calm, outputs_of(model, x))
     assert all(0 < value < 1e-5 for value in noise.values())
 
@@ -42,11 +42,11 @@ def test_each_submodule_has_its_own_noise() -> None:
 def test_hooks_are_neither_disturbed_nor_counted() -> None:
     """The number of operations decides how many trials there are, and so what is measured."""
     model, x = a_model(), torch.randn(4, 7)
-    with rounding_noise(torch, 1) as without:
+    with conditions(noise=1) as without:
         plain = model(x)
     found = CallOutputs()
     found.attach("model", model)
-    with rounding_noise(torch, 1) as hooked:
+    with conditions(noise=1) as hooked:
         again = model(x)
     assert hooked.operations == without.operations
     assert torch.equal(plain, again)
@@ -82,7 +82,7 @@ def test_functions_have_their_own_noise_and_are_neither_disturbed_nor_counted() 
     for seed in (None, 1):
         found = CallOutputs()
         own = OwnCode([__file__], frozenset({"wave"}))  # type: ignore[arg-type]
-        noise = rounding_noise(torch, seed) if seed else contextlib.nullcontext()
+        noise = conditions(noise=seed) if seed else contextlib.nullcontext()
         with noise as counter, own.watch(found):
             wave(t)
         runs.append(found)

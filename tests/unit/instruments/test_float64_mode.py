@@ -6,7 +6,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from goldsmith.frameworks.torch.float64_mode import _DONE, _MADE, in_float64  # noqa: E402
+from goldsmith.frameworks.framework import conditions  # noqa: E402
+from goldsmith.frameworks.torch.float64_mode import _DONE, _MADE  # noqa: E402
 
 pytestmark = pytest.mark.torch
 
@@ -15,7 +16,7 @@ def test_what_asks_for_float32_gets_float64() -> None:
     import numpy as np
 
     x = torch.ones(2, 3, dtype=torch.float64)
-    with in_float64(torch, watch=False, lightly=True):
+    with conditions(precision="float64", lightly=True):
         made = [
             x.float(),
             x.to(torch.float32),
@@ -46,7 +47,7 @@ def test_all_is_as_it_was_afterwards() -> None:
         return [*(getattr(place, name) for place, name in places), *of_tensors]
 
     before = standing()
-    with pytest.raises(ValueError, match="inside"), in_float64(torch, watch=False, lightly=True):
+    with pytest.raises(ValueError, match="inside"), conditions(precision="float64", lightly=True):
         raise ValueError("inside")
     assert standing() == before
     assert torch.get_default_dtype() is torch.float32

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from corpora.whole_numbers import FUNCTIONS, inputs
-from goldsmith.frameworks.torch.rounding_noise import rounding_noise
+from goldsmith.frameworks.framework import conditions
 from goldsmith.gold.sizes import relative_size
 
 DTYPES = [torch.float32, torch.float64, torch.bfloat16, torch.float16]
@@ -21,7 +21,7 @@ def moved_by(function: Any, given: Any, seeds: int = 2) -> float:
     """How far noise moves what a function returns, relative to its size."""
     plain, farthest = function(given), 0.0
     for seed in range(1, seeds + 1):
-        with rounding_noise(torch, seed):
+        with conditions(noise=seed):
             noisy = function(given.clone())
         farthest = max(farthest, relative_size((noisy - plain).double().numpy(), plain.double().numpy()))
     return farthest
@@ -54,7 +54,7 @@ OPERATIONS = {
 @given(WHOLE, st.sampled_from(sorted(OPERATIONS)), st.sampled_from(DTYPES[:2]), st.integers(1, 5))
 def test_whole_results_stay_whole_whatever_the_operation(values: list[int], name: str, dtype: Any, seed: int) -> None:
     given_ = torch.tensor(values, dtype=dtype)
-    with rounding_noise(torch, seed):
+    with conditions(noise=seed):
         found = OPERATIONS[name](given_)
     assert torch.equal(found, OPERATIONS[name](given_))
 
@@ -63,7 +63,7 @@ def test_whole_results_stay_whole_whatever_the_operation(values: list[int], name
 @given(st.lists(st.integers(0, 128), min_size=1, max_size=9), st.sampled_from(DTYPES[2:]), st.integers(1, 5))
 def test_so_do_tensors_of_whole_numbers_in_few_bits(values: list[int], dtype: Any, seed: int) -> None:
     given_ = torch.tensor(values, dtype=dtype)
-    with rounding_noise(torch, seed):
+    with conditions(noise=seed):
         found = (given_ * 1.0 + 0.0).floor()
     assert torch.equal(found, given_)
 
@@ -73,7 +73,7 @@ def test_so_do_tensors_of_whole_numbers_in_few_bits(values: list[int], dtype: An
 def test_everything_else_is_disturbed(dtype: Any, scale: float) -> None:
     """Also large numbers, which are all whole in a coarse dtype."""
     values = torch.from_numpy(np.random.default_rng(0).uniform(0.5, 1, 2000) * scale).to(dtype)
-    with rounding_noise(torch, 1):
+    with conditions(noise=1):
         found = values * 1.0
     moved = (found != values).double().mean()
     assert moved > 0.3
@@ -82,5 +82,5 @@ def test_everything_else_is_disturbed(dtype: Any, scale: float) -> None:
 
 def test_large_whole_numbers_are_rounded_ones() -> None:
     values = torch.full((1000,), 123456792.0)  # float32 has only every eighth whole number there
-    with rounding_noise(torch, 1):
+    with conditions(noise=1):
         assert ((values + 8) != values + 8).any() or not torch.equal(values * 1.0, values)

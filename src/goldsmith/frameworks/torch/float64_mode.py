@@ -12,24 +12,16 @@ import functools
 from collections.abc import Iterator
 from typing import Any
 
+from goldsmith.frameworks.framework import Watch
 from goldsmith.frameworks.torch.rounding_noise import EXACT, is_compiling
 from goldsmith.gold.arrays import numbers_of
 from goldsmith.gold.precision import is_exact
 
 
-class Float64Watch:
-    """Whether everything was computed in float64, or something was rounded outside of torch; by name, the dtypes that
-    results were rounded to."""
-
-    pure = True
-    foreign = False
-    rounded_to: tuple[str, ...] = ()
-
-
 class _Border:
     """What leaves torch and comes back rounded to float32, as by JAX, ctypes or NumPy, was not computed in float64."""
 
-    def __init__(self, torch: Any, purity: Float64Watch) -> None:
+    def __init__(self, torch: Any, purity: Watch) -> None:
         self._torch, self._purity, self._left = torch, purity, False
 
     def leave(self, tensor: Any) -> None:
@@ -43,17 +35,12 @@ class _Border:
         return to_float64(tensor, self._torch)
 
 
-class RoundedInside(Exception):
-    """The float64 run computed in a smaller dtype somewhere."""
-
-
 @contextlib.contextmanager
-def in_float64(torch: Any, *, watch: bool, lightly: bool = False) -> Iterator[Float64Watch]:
-    """Make torch compute in float64 instead of float32 within this context. To `watch` for rounding takes time.
+def in_float64(torch: Any, purity: Watch, *, watched: bool, lightly: bool = False) -> Iterator[None]:
+    """Make torch compute in float64 instead of float32 within this context. To watch for rounding takes time.
 
     `lightly` is faster: it patches only the functions that usually get a dtype, so something may still be rounded.
     """
-    purity = Float64Watch()
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)
     from_numpy = torch.from_numpy
@@ -62,8 +49,8 @@ def in_float64(torch: Any, *, watch: bool, lightly: bool = False) -> Iterator[Fl
         widening = _widening_the_usual(torch, border) if lightly else _widening(torch, border)
         if not lightly:  # a mode does not see this function
             torch.from_numpy = lambda array: border.enter(from_numpy(array))
-        with widening, _watching(torch, purity) if watch else contextlib.nullcontext():
-            yield purity
+        with widening, _watching(torch, purity) if watched else contextlib.nullcontext():
+            yield
     finally:
         torch.from_numpy = from_numpy
         torch.set_default_dtype(before)
@@ -157,7 +144,7 @@ def _widening(torch: Any, border: _Border) -> Any:
     return Widening()
 
 
-def _watching(torch: Any, purity: Float64Watch) -> Any:
+def _watching(torch: Any, purity: Watch) -> Any:
     from torch.utils._python_dispatch import TorchDispatchMode
 
     narrow = {torch.float32, torch.float16, torch.bfloat16, torch.complex64}
@@ -184,12 +171,11 @@ def _watching(torch: Any, purity: Float64Watch) -> Any:
 
 
 @contextlib.contextmanager
-def noting_dtypes(torch: Any) -> Iterator[Float64Watch]:
+def noting_dtypes(torch: Any, purity: Watch) -> Iterator[None]:
     """Note, within this context, every floating dtype that a result is rounded to: by autocast, by `.half()`, or
     because it is computed in it."""
     from torch.utils._python_dispatch import TorchDispatchMode
 
-    purity = Float64Watch()
     seen: set[Any] = set()
 
     def eps(tensor: Any) -> float:
@@ -216,7 +202,7 @@ def noting_dtypes(torch: Any) -> Iterator[Float64Watch]:
 
     try:
         with Noting():  # type: ignore[no-untyped-call]
-            yield purity
+            yield
     finally:
         names = {str(dtype).removeprefix("torch.") for dtype in seen}
         purity.rounded_to = tuple(sorted(names | _in_products(torch)))

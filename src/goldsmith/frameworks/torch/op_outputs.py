@@ -14,13 +14,12 @@ class _Full(BaseException):
 
 
 @contextlib.contextmanager
-def record_op_outputs(torch: Any) -> Iterator[dict[str, Any]]:
+def record_op_outputs(torch: Any, found: dict[str, Any]) -> Iterator[None]:
     """Store floating results by number within this context, up to `MAX_TENSORS` tensors and about `MAX_BYTES` bytes;
     then the context ends early. A view of as many numbers as it was made from is left out: the numbers are looked for
     in any order and shape."""
     from torch.utils._python_dispatch import TorchDispatchMode
 
-    found: dict[str, Any] = {}
     size = 0
 
     class Tapping(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -38,4 +37,4 @@ def record_op_outputs(torch: Any) -> Iterator[dict[str, Any]]:
             return result
 
     with contextlib.suppress(_Full), Tapping():  # type: ignore[no-untyped-call]
-        yield found
+        yield

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,12 +10,8 @@ from goldsmith.gold.facts import OptimiserFacts
 
 
 @contextlib.contextmanager
-def watch_optimisers() -> Iterator[dict[str, OptimiserFacts]]:
+def noting_optimisers(found: dict[str, Any]) -> Iterator[None]:
     """Collect, within this context, each optimiser class that is not torch's own and the most it was given."""
-    found: dict[str, OptimiserFacts] = {}
-    if "torch" not in sys.modules:
-        yield found
-        return
     from torch.optim.optimizer import register_optimizer_step_pre_hook
 
     def look(optimiser: Any, args: Any, kwargs: Any) -> None:
@@ -32,6 +27,6 @@ def watch_optimisers() -> Iterator[dict[str, OptimiserFacts]]:
 
     handle = register_optimizer_step_pre_hook(look)
     try:
-        yield found
+        yield
     finally:
         handle.remove()

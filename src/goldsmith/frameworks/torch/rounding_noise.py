@@ -16,6 +16,8 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from goldsmith.frameworks.framework import Watch
+
 if TYPE_CHECKING:
     import torch
 
@@ -38,21 +40,13 @@ times. Of dtypes with so few bits, a tensor of nothing but whole numbers is."""
 
 
 @contextlib.contextmanager
-def rounding_noise(torch_module: Any, seed: int, *, narrowed: bool = False) -> Iterator[Counter]:
-    """Disturb torch's operations within this context; the counter says how many there were.
+def rounding_noise(torch_module: Any, counter: Watch, seed: int, *, narrowed: bool = False) -> Iterator[None]:
+    """Disturb torch's operations within this context, and count them.
 
     With `narrowed`, float64 results are disturbed as if they were float32.
     """
-    counter = Counter()
     with _mode(torch_module, _pool(seed, narrowed), counter):
-        yield counter
-
-
-class Counter:
-    """How many operations there were, and how many that rounded to float64."""
-
-    operations = 0
-    wide = 0
+        yield
 
 
 def is_compiling() -> bool:
@@ -63,24 +57,6 @@ def is_compiling() -> bool:
     frames = sys.modules.get("torch._dynamo.eval_frame")
     backends = getattr(frames, "cached_backends", {"unknown": frames})
     return any(item is not None for item in backends.values())
-
-
-def disturb(array: Any, generator: Any, least: float = 0.0) -> Any:
-    """Move each element of a floating array or tensor by at most one unit in the last place, or by `least` times its
-    size if that is more; whole numbers stay."""
-    import numpy as np
-
-    drawn = generator.uniform(-1, 1, tuple(array.shape))
-    if isinstance(array, np.ndarray):
-        moved = (array * (1 + drawn * max(np.finfo(array.dtype).eps, least))).astype(array.dtype)
-        return np.where(array == np.round(array), array, moved)
-    torch = sys.modules["torch"]
-    wide = torch.complex128 if array.is_complex() else torch.float64
-    values = array.detach().to("cpu", wide).numpy()  # in NumPy: torch operations would be disturbed, too
-    moved = values * (1 + drawn * max(torch.finfo(array.dtype).eps, least))
-    if not array.is_complex():
-        moved = np.where(values == np.round(values), values, moved)
-    return torch.from_numpy(np.asarray(moved)).to(array.device, array.dtype)
 
 
 @functools.lru_cache(maxsize=1)
@@ -146,7 +122,7 @@ def _strides(shape: Sequence[int]) -> tuple[int, ...]:
     return tuple(reversed(found)) if shape else ()
 
 
-def _mode(torch: Any, stretches: _Pool, counter: Counter) -> Any:
+def _mode(torch: Any, stretches: _Pool, counter: Watch) -> Any:
     from torch.utils._python_dispatch import TorchDispatchMode
 
     strided, tensor = torch.strided, torch.Tensor

@@ -7,8 +7,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from goldsmith.frameworks.torch.float64_mode import Float64Watch, in_float64
-from goldsmith.frameworks.torch.rounding_noise import disturb, rounding_noise
+from goldsmith.frameworks.framework import Watch, conditions, numerics_of
 from goldsmith.frameworks.torch.weight_use import unused_parameters
 from goldsmith.gold.arrays import array_hash, dtype_name, is_array, is_tensor
 from goldsmith.instruments.module_traces import Tracer
@@ -229,7 +228,7 @@ class LiveSide:
         tracer = Tracer(forwards=True)
         if self._working is not None and ask.traced:
             tracer.attach(MODEL, self._working.module, dict)
-        purity = Float64Watch()
+        purity = Watch()
         values: dict[str, Any] = {}
         facts: dict[str, Any] = {}
         try:
@@ -315,7 +314,9 @@ class LiveSide:
             found = moved(array, device if device is not None else getattr(array, "device", None), dtype)
             inexact = found.is_floating_point() or found.is_complex() if is_tensor(found) else found.dtype.kind == "f"
             if generator is not None and inexact and (ask.unit or not is_tensor(found)):
-                found = disturb(found, generator, ask.unit)  # torch's operations are disturbed by themselves
+                found = numerics_of(found).disturb(
+                    found, generator, ask.unit
+                )  # torch's operations are disturbed by themselves
             if not (ask.gradients and is_tensor(found) and inexact):
                 return found
             leaves.append(found.requires_grad_())
@@ -351,12 +352,11 @@ class LiveSide:
         return values
 
     @contextlib.contextmanager
-    def _circumstances(self, ask: RunAsk) -> Iterator[Float64Watch]:
+    def _circumstances(self, ask: RunAsk) -> Iterator[Watch]:
         """Seed, exchange the weights and switch torch's modes, as requested."""
         torch = sys.modules.get("torch")
         with contextlib.ExitStack() as stack:
             stack.enter_context(random_state_kept(self._seed + ask.reseeded))
-            purity = Float64Watch()
             wanted = ask.precision if ask.precision != OWN else self._dtype
             if self._working is not None:
                 assert torch is not None
@@ -372,11 +372,8 @@ class LiveSide:
                     self._loaded.put({name: item.to(dtype) for name, item in self._floating().items()})
             if torch is not None:
                 stack.enter_context(torch.enable_grad())
-                if ask.precision == FLOAT64:
-                    purity = stack.enter_context(in_float64(torch, watch=True))
-                if ask.noise is not None:
-                    stack.enter_context(rounding_noise(torch, ask.noise))
-            yield purity
+            precision = FLOAT64 if ask.precision == FLOAT64 else ""
+            yield stack.enter_context(conditions(precision=precision, watched=True, noise=ask.noise))
 
     def _floating(self) -> dict[str, Any]:
         """Return the reference's weights that were rounded when they were put in."""

@@ -1,0 +1,159 @@
+"""The seam: what a library of arrays and models has to offer, and which libraries are in use.
+
+A framework is a package with the modules `arrays`, `models`, `numerics` and `process`, which have the functions of the
+protocols here. It is found by its library's name in `sys.modules`: what the user's code has not imported is never
+imported for it. Frameworks of other distributions register their package under the entry point `goldsmith.frameworks`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import importlib
+import os
+import sys
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any, Protocol, cast
+
+GROUP = "goldsmith.frameworks"
+_OWN = {"numpy": "goldsmith.frameworks.numpy", "torch": "goldsmith.frameworks.torch"}
+
+
+class Watch:
+    """What a run under conditions has shown of itself.
+
+    pure:        everything was computed in float64, as far as was watched
+    foreign:     something was rounded outside of the library
+    rounded_to:  the dtypes that results were rounded to, by name
+    operations:  how many operations noise has disturbed; `wide`, how many of them rounded to float64
+    outputs:     what operations returned, by number, if that is to be kept
+    optimisers:  the course's own optimisers that took steps, by class, with the most that they were given
+    """
+
+    def __init__(self) -> None:
+        self.pure, self.foreign = True, False
+        self.rounded_to: tuple[str, ...] = ()
+        self.operations = self.wide = 0
+        self.outputs: dict[str, Any] = {}
+        self.optimisers: dict[str, Any] = {}
+
+
+class Arrays(Protocol):
+    """A library's arrays."""
+
+    TYPES: tuple[type, ...]
+    """The classes of its arrays."""
+
+
+class Numerics(Protocol):
+    """How a library computes."""
+
+    disturbs_operations: bool
+    """Whether noise can be added to what its operations return."""
+
+    def conditions(self, watch: Watch, **wanted: Any) -> contextlib.AbstractContextManager[None]:
+        """Hold the conditions that `conditions` below describes; one that the library cannot hold changes nothing."""
+        ...
+
+    def widened(self, array: Any) -> Any:
+        """Return an inexact array as a run in float64 has it."""
+        ...
+
+    def disturb(self, array: Any, generator: Any, least: float = 0.0) -> Any:
+        """Move each element of an inexact array by at most one unit in the last place, or by `least` times its size if
+        that is more; whole numbers stay."""
+        ...
+
+
+class Framework:
+    """A library of arrays or models, by the name of its module, and the package with what Goldsmith knows of it."""
+
+    def __init__(self, name: str, package: str) -> None:
+        self.name, self._package = name, package
+
+    @functools.cached_property
+    def arrays(self) -> Arrays:
+        return cast(Arrays, self._part("arrays"))
+
+    @functools.cached_property
+    def numerics(self) -> Numerics:
+        return cast(Numerics, self._part("numerics"))
+
+    def _part(self, name: str) -> ModuleType:
+        return importlib.import_module(f"{self._package}.{name}")
+
+
+_NO_ARRAYS = frozenset((type(None), bool, int, float, complex, str, bytes, list, tuple, dict))
+_OF_TYPE: dict[type, Framework] = {}
+
+
+def framework_of(value: object) -> Framework | None:
+    """Return the framework whose array a value is; None for anything else."""
+    kind = type(value)
+    known = _OF_TYPE.get(kind)
+    if known is not None or kind in _NO_ARRAYS:
+        return known
+    for framework in active():
+        if isinstance(value, framework.arrays.TYPES):
+            if issubclass(kind, framework.arrays.TYPES):  # and not only by what it says of itself
+                _OF_TYPE[kind] = framework
+            return framework
+    return None
+
+
+def numerics_of(array: Any) -> Numerics:
+    """Return the numerics of an array's library."""
+    framework = framework_of(array)
+    assert framework is not None
+    return framework.numerics
+
+
+def active() -> list[Framework]:
+    """Return the frameworks whose libraries have been imported in this process."""
+    return [item for item in registered() if item.name in sys.modules]
+
+
+@functools.cache
+def registered() -> tuple[Framework, ...]:
+    """Return all frameworks, in the order in which values are offered to them: Goldsmith's own first."""
+    packages = dict(_OWN)
+    if _is_anything_registered():
+        from importlib.metadata import entry_points
+
+        packages |= {item.name: item.value for item in entry_points(group=GROUP) if item.name not in _OWN}
+    return tuple(Framework(name, package) for name, package in packages.items())
+
+
+def _is_anything_registered() -> bool:
+    """Look for the group's name in all metadata: 2 ms, where to import and ask `importlib.metadata` takes 50."""
+    for folder in sys.path:
+        with contextlib.suppress(OSError), os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.name.endswith((".dist-info", ".egg-info")):
+                    with contextlib.suppress(OSError), open(f"{entry.path}/entry_points.txt", "rb") as file:
+                        if b"[goldsmith.frameworks]" in file.read():
+                            return True
+    return False
+
+
+@contextlib.contextmanager
+def conditions(**wanted: Any) -> Iterator[Watch]:
+    """Hold conditions within this context, in every library that is in use; the watch says what came of it.
+
+    precision:      compute in this floating dtype where code asks for none; in float64, also where it asks for float32
+    watched:        in float64, watch every operation for rounding, which takes time
+    lightly:        in float64, change only the functions that usually get a dtype, which is faster
+    noise:          disturb what operations return by up to a unit in the last place, drawn from this seed
+    narrowed:       disturb float64 as if it were float32
+    marked_memory:  fill memory that is not initialised with NaN, or see to it that it is not
+    note_dtypes:    note the dtypes that results are rounded to
+    keep_outputs:   keep what operations return, as far as there is room: then the context ends early
+    note_optimisers: note which of the course's own optimisers take steps
+    on_draw:        call this when random numbers have been drawn
+    """
+    watch = Watch()
+    with contextlib.ExitStack() as stack:
+        for framework in active():
+            stack.enter_context(framework.numerics.conditions(watch, **wanted))
+        yield watch

@@ -1,0 +1,7 @@
+"""Arrays of NumPy."""
+
+from __future__ import annotations
+
+import numpy as np
+
+TYPES = (np.ndarray,)

@@ -1,0 +1,108 @@
+"""How torch computes: conditions of a run, and noise for arrays."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import torch
+
+from goldsmith.frameworks.framework import Watch
+from goldsmith.frameworks.torch.float64_mode import in_float64, noting_dtypes, to_float64
+from goldsmith.frameworks.torch.op_outputs import record_op_outputs
+from goldsmith.frameworks.torch.optimiser_use import noting_optimisers
+from goldsmith.frameworks.torch.rounding_noise import rounding_noise
+
+disturbs_operations = True
+
+
+@contextlib.contextmanager
+def conditions(
+    watch: Watch,
+    *,
+    precision: str = "",
+    watched: bool = False,
+    lightly: bool = False,
+    noise: int | None = None,
+    narrowed: bool = False,
+    marked_memory: bool | None = None,
+    note_dtypes: bool = False,
+    keep_outputs: bool = False,
+    note_optimisers: bool = False,
+    on_draw: Callable[[], None] | None = None,
+) -> Iterator[None]:
+    with contextlib.ExitStack() as stack:
+        if marked_memory is not None:
+            stack.enter_context(_memory(marked=marked_memory))
+        if precision == "float64":
+            stack.enter_context(in_float64(torch, watch, watched=watched, lightly=lightly))
+        elif precision:
+            stack.enter_context(_default_dtype(getattr(torch, precision)))
+        if noise is not None:
+            stack.enter_context(rounding_noise(torch, watch, noise, narrowed=narrowed))
+        if note_dtypes:
+            stack.enter_context(noting_dtypes(torch, watch))
+        if keep_outputs:
+            stack.enter_context(record_op_outputs(torch, watch.outputs))
+        if note_optimisers:
+            stack.enter_context(noting_optimisers(watch.optimisers))
+        if on_draw is not None:
+            stack.enter_context(_noting_draws(on_draw))
+        yield
+
+
+@contextlib.contextmanager
+def _memory(*, marked: bool) -> Iterator[None]:
+    """Set whether torch fills uninitialised memory with NaN."""
+    settings: Any = torch.utils.deterministic
+    before = settings.fill_uninitialized_memory
+    settings.fill_uninitialized_memory = marked
+    try:
+        yield
+    finally:
+        settings.fill_uninitialized_memory = before
+
+
+@contextlib.contextmanager
+def _default_dtype(dtype: torch.dtype) -> Iterator[None]:
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(dtype)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(before)
+
+
+def _noting_draws(on_draw: Callable[[], None]) -> Any:
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    class Noting(TorchDispatchMode):  # type: ignore[no-untyped-call]
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            kwargs = kwargs or {}
+            if torch.Tag.nondeterministic_seeded not in func.tags:
+                return func(*args, **kwargs)
+            before = torch.get_rng_state()
+            result = func(*args, **kwargs)
+            # attention without dropout has the tag, too
+            if kwargs.get("generator") is not None or not torch.equal(before, torch.get_rng_state()):
+                on_draw()
+            return result
+
+    return Noting()  # type: ignore[no-untyped-call]
+
+
+def widened(array: Any) -> Any:
+    """Return an array as a float64 run has it: float32 as float64, complex64 as complex128."""
+    return to_float64(array, torch)
+
+
+def disturb(array: Any, generator: np.random.Generator, least: float = 0.0) -> Any:
+    drawn = generator.uniform(-1, 1, tuple(array.shape))
+    wide = torch.complex128 if array.is_complex() else torch.float64
+    values = array.detach().to("cpu", wide).numpy()  # in NumPy: torch operations would be disturbed, too
+    moved = values * (1 + drawn * max(torch.finfo(array.dtype).eps, least))
+    if not array.is_complex():
+        moved = np.where(values == np.round(values), values, moved)
+    return torch.from_numpy(np.asarray(moved)).to(array.device, array.dtype)
