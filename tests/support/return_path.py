@@ -159,7 +159,7 @@ class ReturnPath:
     @contextlib.contextmanager
     def _in_place_of_children(self, warm: StandIn, processes: bool) -> Iterator[None]:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(judging_context, "ForkServer", warm)
+            patch.setattr(judging_context, "ForkClient", warm)
             patch.setattr(graders, "_run_solution", lambda grader: {})  # it would be a stand-in, too
             if not processes:
                 patch.setattr(replay_workspace, "WorkerChannel", Talk)
