@@ -69,6 +69,7 @@ def main(arguments: list[str]) -> int:
     kept: dict[str, Any] = tomllib.loads(KEPT.read_text(encoding="utf-8")) if KEPT.exists() else found
     problems = sorted(worse(kept, found))
     if not problems and "--write" in arguments:
+        found["walk"] = {name: min(number, kept["walk"][name]) for name, number in found["walk"].items()}
         lines = ["# Written by scripts/ratchets.py --write; nothing here may grow."]
         for kind, numbers in found.items():
             lines += ["", f"[{kind}]", *(f'"{name}" = {number}' for name, number in numbers.items())]
