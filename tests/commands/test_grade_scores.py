@@ -24,8 +24,9 @@ from goldsmith.courses.layout.config import Config, ItemConfig, RubricConfig, re
 from goldsmith.courses.layout.layout import find_course
 from goldsmith.errors.course import BadConfig
 from goldsmith.judge.verdicts import Verdict, gravest
-from goldsmith.render.grades import GradingProgress, graded_submissions, grading_progress, show_grades, summarise_class
+from goldsmith.render.grades import GradingProgress, graded_submissions, show_grades, summarise_class
 from goldsmith.render.json_output import encode_report
+from goldsmith.render.progress import ShownProgress
 from support.course import CourseOnDisk
 from support.made_verdicts import CASES, PARTS, SHOWN, case, failed, part, rubric, verdict, wrong_at
 
@@ -327,26 +328,20 @@ def test_colours_are_off_when_they_are_switched_off() -> None:
 
 def test_a_log_gets_a_line_for_each_submission_and_a_terminal_no_more_than_fits() -> None:
     text = io.StringIO()
-    progress = GradingProgress(Console(file=text, width=80), 8)
+    progress = GradingProgress(ShownProgress(Console(file=text, width=80)), 8)
     for item in a_class():
-        progress.started(item.name)
         progress.finished(item)
     assert text.getvalue().splitlines()[0] == "1/8  ada: differs, 3/4, Norm"
-    small = GradingProgress(Console(file=io.StringIO(), width=80, height=6), 8)
-    for item in a_class():
-        small.finished(item)
-    small.started("hal")
-    assert len(small.picture().renderables) <= 6
+    assert len(progress.progress.above(6)) <= 6
 
 
 def test_a_terminal_has_the_live_table_while_it_lasts() -> None:
     text = io.StringIO()
-    with grading_progress(Console(file=text, width=80, force_terminal=True, no_color=True), 8) as progress:
-        progress.started("sub/ada")
-        progress.finished(a_class()[0], "sub/ada")
-        progress.started("ben")
+    shown = ShownProgress(Console(file=text, width=80, force_terminal=True, no_color=True))
+    with shown.of("hw1"):
+        GradingProgress(shown, 8).finished(a_class()[0])
+    assert "ada          differs" in text.getvalue()
     assert "1 of 8 graded" in text.getvalue()
-    assert "ben  0 s" in text.getvalue()
 
 
 def test_the_report_for_machines_has_every_submission() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable
 from pathlib import Path
 
 from goldsmith.courses.layout.layout import find_course
@@ -118,14 +117,13 @@ def rigor_of(
     *names: str,
     keep: bool = False,
     case_timeout: float = 3.0,
-    told: Callable[[Finding], None] = lambda found: None,
 ) -> Rigor:
     """Measured in this process: no command line to start."""
     assignment = find_course(course.root).assignment("hw1")
     options = Options(seed=42, threads=1, timeout=60)
     return measure(
         assignment,
-        RigorOptions(options=options, case_timeout=case_timeout, names=names, jobs=2, keep=keep, on_finding=told),
+        RigorOptions(options=options, case_timeout=case_timeout, names=names, jobs=2, keep=keep),
     )
 
 

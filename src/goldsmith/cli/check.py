@@ -16,7 +16,7 @@ from goldsmith.cli.options import (
     check_limits,
     choose_subject,
     course_options,
-    replay_progress,
+    make_progress,
     report_errors,
 )
 from goldsmith.errors.usage import BadOption
@@ -99,14 +99,14 @@ def check(
         from goldsmith.judge.evidence import Evidence
 
         config, what = chosen.project.config, submission or implementation
-        with _opened(chosen, what) as (subject, opened), replay_progress(no_color, chosen.name) as watcher:
+        with _opened(chosen, what) as (subject, opened), make_progress(no_color).of(chosen.name) as progress:
             request = Request(
                 options=options_from(config, device=device),
                 case_timeout=timeout or config.case_timeout,
                 cases=cases,
                 adapter=adapter,
                 allow_stale=allow_stale,
-                watcher=watcher,
+                watcher=progress.watcher,
                 evidence=None if page is None else Evidence(),
             )
             verdict = judge(subject, opened, request)

@@ -162,6 +162,7 @@ def grade(
         from goldsmith.generate.options import options_from
         from goldsmith.render import grades as render
         from goldsmith.render.console import open_console
+        from goldsmith.render.progress import ShownProgress
         from goldsmith.render.self_check import refuse_disagreeing
         from goldsmith.sandbox.capabilities import probe
         from goldsmith.sandbox.packages import places_of
@@ -200,7 +201,8 @@ def grade(
                 hidden=(str(chosen.course.root),),
                 other_submissions=hidden_paths(chosen, items),
             )
-            progress = stack.enter_context(render.grading_progress(stderr, len(items)))
+            shown = stack.enter_context(ShownProgress(stderr).of(chosen.name))
+            progress = render.GradingProgress(shown, len(items))
 
             def on_grade(made: Grade, kept: bool) -> None:
                 finished.extend(render.graded_submissions([made]))

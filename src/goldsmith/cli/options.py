@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     import msgspec
 
     from goldsmith.courses.layout.layout import Assignment, Course
-    from goldsmith.generate.progress import Progress
-    from goldsmith.process.launcher import Watcher
+    from goldsmith.render.progress import ShownProgress
     from goldsmith.targets.target import Project, Subject
 
 PATH = click.Path(path_type=Path)
@@ -262,20 +261,9 @@ def _assignments(course: Course) -> list[Assignment]:
     return found
 
 
-def make_progress(no_color: bool, *, verbose: bool = False) -> Progress:
+def make_progress(no_color: bool, *, verbose: bool = False) -> ShownProgress:
     """Report progress on standard error, live where that is a terminal."""
     from goldsmith.render.console import open_console
-    from goldsmith.render.progress import PlainProgress, TerminalProgress
+    from goldsmith.render.progress import ShownProgress
 
-    console = open_console(no_color=no_color, stderr=True)
-    return (TerminalProgress if console.is_terminal else PlainProgress)(console, verbose=verbose)
-
-
-@contextlib.contextmanager
-def replay_progress(no_color: bool, name: str) -> Iterator[Watcher]:
-    """Report progress of a replay on standard error, live where that is a terminal."""
-    from goldsmith.render.console import open_console
-    from goldsmith.render.progress import replay_progress
-
-    with replay_progress(open_console(no_color=no_color, stderr=True), name) as watcher:
-        yield watcher
+    return ShownProgress(open_console(no_color=no_color, stderr=True), verbose=verbose)

@@ -9,7 +9,7 @@ from pathlib import Path
 from click.exceptions import Exit
 
 from goldsmith.cli.command import argument, command, flag, option
-from goldsmith.cli.options import PATH, output_options, report_errors
+from goldsmith.cli.options import PATH, make_progress, output_options, report_errors
 from goldsmith.errors.usage import BadOption, BadUsage
 
 _DTYPES = ("float64", "float32", "bfloat16", "float16")
@@ -119,8 +119,6 @@ def parity(
         from goldsmith.model_parity.brief import in_brief
         from goldsmith.model_parity.in_processes import judge_in_processes
         from goldsmith.process.sides import SideJob
-        from goldsmith.render.console import open_console
-        from goldsmith.render.progress import step_progress
 
         mine = SideJob(
             role="reference",
@@ -156,9 +154,9 @@ def parity(
             dtype=dtype,
             on_command_line=True,
         )
-        with step_progress(open_console(no_color=no_color, stderr=True), "parity") as progress:
+        with make_progress(no_color).of("parity") as progress:
             evidence = None if page is None else Evidence()
-            found = judge_in_processes(mine, theirs, ask, progress.step, progress.tick, evidence)
+            found = judge_in_processes(mine, theirs, ask, progress, evidence)
         if page is not None and evidence is not None:
             write_parity_page(page, found, evidence)
         if proposed is not None:
@@ -166,6 +164,7 @@ def parity(
         if json:
             report.print([in_brief(found) if brief else found], ok=found.exit_code == 0)
         else:
+            from goldsmith.render.console import open_console
             from goldsmith.render.parity import show_parity
 
             show_parity(open_console(no_color=no_color), found)

@@ -63,9 +63,10 @@ def review(console: Console, name: str, changes: Sequence[TensorChange], *, no_c
 
 def _ask(console: Console, which: str, changes: Sequence[TensorChange], case: str, no_color: bool) -> Choice:
     """Show what would change in a case, and return what to do about it."""
+    from goldsmith.render.console import print_line
     from goldsmith.render.gold_diff import show_changes
 
-    console.print()
+    print_line(console)
     show_changes(console, [item for item in changes if item.case == case], below=_QUESTION_LINES)
     while True:
         choice: Choice | None = ask_one(f"Accept the new values of {which}?", _ROWS, no_color=no_color)
@@ -73,4 +74,5 @@ def _ask(console: Console, which: str, changes: Sequence[TensorChange], case: st
             raise ReviewLeft
         if choice != "help":
             return choice
-        console.print(*_HELP, sep="\n", highlight=False)
+        for paragraph in _HELP:
+            print_line(console, paragraph)

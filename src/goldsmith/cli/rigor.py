@@ -15,6 +15,7 @@ from goldsmith.cli.options import (
     at_a_terminal,
     choose,
     course_options,
+    make_progress,
     open_course,
     refuse_recipes,
     report_errors,
@@ -99,12 +100,14 @@ def rigor(
         ask = at_a_terminal() and not json
         named = choose(opened, assignments, "rigor", ask=ask, no_color=no_color)
 
+        from rich.text import Text
+
         from goldsmith.doctor import processors
         from goldsmith.generate.options import options_from
         from goldsmith.mutants.measure import RigorOptions, mutants_for, with_any_mutant
         from goldsmith.render import rigor as render
         from goldsmith.render import rigor_json
-        from goldsmith.render.console import open_console
+        from goldsmith.render.console import open_console, print_line
 
         console = open_console(no_color=no_color)
         config = opened.config
@@ -143,17 +146,13 @@ def rigor(
             report.print(mutants, ok=not below and not untried, more=rigor_json.summarise_rigor(measured))
         elif below:
             names = ", ".join(item.assignment for item in below)
-            console.print(f"Below --min {least}: {names}.", style="bold red", highlight=False)
+            print_line(console, Text(f"Below --min {least}: {names}.", "bold red"))
     raise Exit(1 if below else 3 if untried else 0)
 
 
 def _measure(assignment: Assignment, wanted: RigorOptions, no_color: bool) -> Rigor:
     from goldsmith.mutants.measure import measure
-    from goldsmith.render.console import open_console
-    from goldsmith.render.rigor import rigor_progress
 
-    with rigor_progress(open_console(no_color=no_color, stderr=True), assignment.name) as progress:
-        told = dataclasses.replace(
-            wanted, on_start=progress.on_start, on_finding=progress.on_finding, watcher=progress.watcher
-        )
-        return measure(assignment, told)
+    with make_progress(no_color).of(assignment.name) as progress:
+        progress.step("the solution itself first")
+        return measure(assignment, dataclasses.replace(wanted, progress=progress))

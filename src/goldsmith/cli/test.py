@@ -13,6 +13,7 @@ from goldsmith.cli.options import (
     at_a_terminal,
     choose,
     course_options,
+    make_progress,
     open_course,
     refuse_recipes,
     report_errors,
@@ -69,7 +70,7 @@ def try_tests(
         ask = at_a_terminal() and not json
         chosen = choose(found, assignments, "test", ask=ask, no_color=no_color)
 
-        from goldsmith.render.console import open_console
+        from goldsmith.render.console import open_console, print_line
         from goldsmith.render.internal_tests import show_internal, show_internals
 
         console = open_console(no_color=no_color)
@@ -78,12 +79,12 @@ def try_tests(
             verdicts.append(verdict)
             if not json:
                 if number:
-                    console.print()
+                    print_line(console)
                 show_internal(console, verdict)
         if json:
             report.print(verdicts, ok=all(item.exit_code == 0 for item in verdicts))
         elif len(verdicts) > 1:
-            console.print()
+            print_line(console)
             show_internals(console, verdicts)
     raise Exit(max(item.exit_code for item in verdicts))
 
@@ -91,9 +92,8 @@ def try_tests(
 def _tried(assignment: Assignment, select: str, timeout: float, no_color: bool) -> InternalVerdict:
     from goldsmith.courses.internal_tests.report_files import keep_reports
     from goldsmith.courses.internal_tests.verdict import try_internal_tests
-    from goldsmith.render.console import open_console
-    from goldsmith.render.internal_tests import internal_text, suite_progress
+    from goldsmith.render.internal_tests import internal_text
 
-    with suite_progress(open_console(no_color=no_color, stderr=True), assignment.name) as tell:
-        tried = try_internal_tests(assignment, timeout=timeout, select=select, tell=tell)
+    with make_progress(no_color).of(assignment.name) as progress:
+        tried = try_internal_tests(assignment, timeout=timeout, select=select, progress=progress)
     return keep_reports(tried, internal_text(tried)).verdict

@@ -11,9 +11,9 @@ import msgspec
 from goldsmith.errors.gold import Failed, UnknownRevision
 from goldsmith.foundation.git import error_line, run_git
 from goldsmith.generate.previous_gold import MachineNoise
-from goldsmith.generate.progress import Progress
 from goldsmith.generate.verify import dry_run_as_recorded, recorded_options
 from goldsmith.gold.diff import TensorChange, gold_changes
+from goldsmith.process.progress import Progress
 from goldsmith.targets.target import Subject
 from goldsmith.workspace.temporary import private_folder
 

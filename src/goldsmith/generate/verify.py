@@ -15,7 +15,6 @@ from goldsmith.generate.options import Options, options_from
 from goldsmith.generate.outcome import REFUSED, UNCHANGED, Outcome, Trouble
 from goldsmith.generate.pipeline import dry_run
 from goldsmith.generate.previous_gold import MachineNoise
-from goldsmith.generate.progress import Progress
 from goldsmith.gold.advice import Advice
 from goldsmith.gold.checks import Check
 from goldsmith.gold.diff import TensorChange
@@ -23,6 +22,7 @@ from goldsmith.gold.files import SUFFIXES
 from goldsmith.gold.inspect_gold import inspect_gold
 from goldsmith.gold.load import Gold, load_gold
 from goldsmith.gold.manifest import MANIFEST, read_manifest
+from goldsmith.process.progress import Progress
 from goldsmith.targets.target import Subject
 from goldsmith.workspace.temporary import private_folder
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import difflib
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -18,6 +19,7 @@ from goldsmith.courses.layout.solutions import placements
 from goldsmith.errors.injection import IsInjected
 from goldsmith.errors.mutants import NoSuchMutant, NothingToMutate
 from goldsmith.foundation.parallel import as_they_end
+from goldsmith.foundation.wording import count_of
 from goldsmith.generate.options import Options
 from goldsmith.gold.load import Gold
 from goldsmith.mutants.baselines import customary_case, internal_tests
@@ -31,6 +33,7 @@ from goldsmith.mutants.solution_baseline import run_baseline
 from goldsmith.mutants.workspace_pool import WorkspacePool
 from goldsmith.process.fork_client import fork_server
 from goldsmith.process.launcher import Watcher, deterministic_environment
+from goldsmith.process.progress import Progress
 from goldsmith.targets.target import Submission
 
 
@@ -52,9 +55,7 @@ class RigorOptions:
     baselines: bool = False
     variants: int = 12
     allow_stale: bool = False
-    on_start: Callable[[int, int], None] = lambda count, kept: None
-    on_finding: Callable[[Finding], None] = lambda found: None
-    watcher: Watcher = field(default_factory=Watcher)
+    progress: Progress = field(default_factory=Progress)
 
 
 def mutants_for(assignment: Assignment, names: Sequence[str] = ()) -> list[Mutant]:
@@ -95,13 +96,20 @@ def measure(assignment: Assignment, wanted: RigorOptions) -> Rigor:
     pending = [item for item in chosen if not _is_known(findings.get(item.name), wanted.baselines)]
     pending += [item for item in variants if item.name not in findings]
     kept = len(chosen) + len(variants) - len(pending)
-    wanted.on_start(len(pending), kept)
+    total = count_of(len(pending), "mutant")
+    if kept:
+        known = f"{assignment.name}: {count_of(kept, 'mutant')} known from before, {len(pending)} to be tried."
+        wanted.progress.note(known)
+    wanted.progress.step(f"{total} to try; the solution itself first")
+    counts: Counter[str] = Counter()
     if pending:
         with contextlib.closing(_try_all(assignment, gold, wanted, pending, findings)) as tried:
             for mutant, item in tried:
                 cache.put(mutant, item)
                 findings[mutant.name] = item
-                wanted.on_finding(item)
+                counts[item.outcome] += 1
+                some = ", ".join(f"{count} {outcome}" for outcome, count in counts.items())
+                wanted.progress.step(f"{counts.total()} of {total}: {some}")
     cache.evict()
     return Rigor(
         assignment=assignment.name,
@@ -177,7 +185,10 @@ def _try_all(
         server.prestart(deterministic_environment(wanted.options.threads))
         adapter, file = open_adapter(assignment)
         request = Request(
-            options=wanted.options, case_timeout=wanted.case_timeout, watcher=wanted.watcher, fork_server=server
+            options=wanted.options,
+            case_timeout=wanted.case_timeout,
+            watcher=Watcher(on_tick=wanted.progress.tick),
+            fork_server=server,
         )
         opened = OpenGold(gold, {name: gold[name] for name in gold}, adapter, file)
         checking = CheckContext(assignment, opened, request, server)

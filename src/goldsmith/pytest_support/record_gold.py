@@ -93,15 +93,11 @@ def _make(assignment: Assignment, overwrite: bool, *, starter: bool) -> Recorded
 
 def _generate(assignment: Assignment, before: Manifest | None, overwrite: bool) -> Outcome:
     from goldsmith.generate.pipeline import generate
-    from goldsmith.render.console import open_console
-    from goldsmith.render.progress import PlainProgress
+    from goldsmith.process.progress import Progress
     from goldsmith.render.self_check import refuse_disagreeing
 
-    console = open_console(no_color=True, stderr=True)
-    console.quiet = True
-    silent = PlainProgress(console, verbose=False)
     return generate(
-        assignment, _options(assignment, before), silent, refuse_disagreeing, lambda changes, others: overwrite
+        assignment, _options(assignment, before), Progress(), refuse_disagreeing, lambda changes, others: overwrite
     )
 
 

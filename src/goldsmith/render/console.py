@@ -1,9 +1,10 @@
-"""The consoles that everything for people is printed on, and the line that all of it is made of."""
+"""The one printer: consoles, the lines, tables and differences that all screens are made of, and the one place where
+strangers' words become harmless."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Sequence
 
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -13,8 +14,7 @@ from rich.text import Text
 from goldsmith.foundation.log_injection import command_places, without_control
 from goldsmith.render.columns import beside, wrapped
 
-LOG_WIDTH = 240
-"""Cells; a log has no edge to wrap at, so tables there can be as wide as they need."""
+_GAP_CELLS = 3
 
 
 class EscapingConsole(Console):
@@ -98,6 +98,83 @@ def print_line(console: Console, *parts: Text | str, keep: bool = False) -> None
         for number, piece in enumerate(wrapped(plain, width)):
             head = start if number == 0 and not below else Text(" " * indent)
             _print(console, Text.assemble(head, (piece, style)))
+
+
+def print_table(
+    console: Console,
+    headings: Sequence[str],
+    rows: Iterable[Sequence[Text | str]],
+    *,
+    numbers: Container[int] = (),
+    texts: int = 1,
+) -> None:
+    """Print a table: see `table_lines`. In a log each row is one line."""
+    width = console.width if console.is_terminal else None
+    for line in table_lines(headings, rows, numbers=numbers, texts=texts, width=width):
+        _print(console, line)
+
+
+def table_lines(
+    headings: Sequence[str],
+    rows: Iterable[Sequence[Text | str]],
+    *,
+    numbers: Container[int] = (),
+    texts: int = 1,
+    width: int | None = None,
+) -> list[Text]:
+    """Align rows in columns below dim headings, if there are any; columns of `numbers` are right-justified, and a cell
+    may have several lines.
+
+    The last `texts` columns may be of any length. Where the table is wider than `width`, they are wrapped in the room
+    next to the others, one below the other; names that leave no room for the other columns are put above them.
+    """
+    cells = [[Text(cell) if isinstance(cell, str) else cell for cell in row] for row in rows]
+    cells = [[Text(heading, "dim") for heading in headings], *cells] if headings else cells
+    columns = range(len(cells[0]) if cells else 0)
+    widths = [max(cell_len(line) for row in cells for line in row[at].plain.split("\n")) for at in columns]
+    fits = width is None or sum(widths) + _GAP_CELLS * (len(widths) - 1) <= width
+    fixed = len(columns) if fits else len(columns) - texts
+    above = width is not None and not fits and sum(widths[:fixed]) + _GAP_CELLS * fixed > width
+    found: list[Text] = []
+    for row in cells:
+        if above and width is not None:
+            found += [Text(piece, row[0].style) for piece in wrapped(row[0].plain, width)]
+        lines = [Text(" " * 4 if above else "") for _ in range(max(cell.plain.count("\n") for cell in row) + 1)]
+        for at in columns[int(above) : fixed]:
+            parts = row[at].split("\n")
+            for number, line in enumerate(lines):
+                part = parts[number] if number < len(parts) else Text()
+                gap = " " * (widths[at] - cell_len(part.plain))
+                line.append_text(Text.assemble(*((gap, part) if at in numbers else (part, gap)), " " * _GAP_CELLS))
+        if width is not None:
+            _put_beside(lines, [cell for cell in row[fixed:] if cell.plain], width)
+        found += lines
+    for line in found:
+        line.rstrip()
+    return found
+
+
+def _put_beside(lines: list[Text], texts: Sequence[Text], width: int) -> None:
+    """Add texts to the lines of a row, wrapped, one below the other."""
+    start = cell_len(lines[0].plain)
+    indent, room, below = beside(start, width)
+    if len(texts) == 1 and start + cell_len(texts[0].plain) <= width:
+        room, below = width, False
+    pieces = [Text(piece, text.style) for text in texts for piece in wrapped(text.plain, room)]
+    for number, piece in enumerate(pieces):
+        if below or number >= len(lines):
+            lines.append(Text.assemble(" " * indent, piece))
+        else:
+            lines[number].append_text(piece)
+
+
+def print_difference(console: Console, lines: Sequence[str], most: int | None = None, *, indent: str = "") -> None:
+    """Print a unified difference, at most `most` lines of it, in one piece each."""
+    for line in lines[:most]:
+        colour = "green" if line.startswith("+") else "red" if line.startswith("-") else "dim"
+        print_line(console, Text(f"{indent}{line}", "bold" if line.startswith(("+++", "---")) else colour), keep=True)
+    if most is not None and len(lines) > most:
+        print_line(console, Text(f"{indent}and {len(lines) - most} more lines", "dim"))
 
 
 def _print(console: Console, line: Text) -> None:

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 
 import msgspec
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from goldsmith.doctor import Fact
-from goldsmith.render.console import LOG_WIDTH
+from goldsmith.render.console import print_line, print_table
 from goldsmith.sandbox.promises import SandboxLevel
 
 _COLOURS = {"ok": "green", "note": "cyan", "warning": "yellow"}
@@ -25,18 +24,12 @@ class MachineSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 def show_machine(console: Console, facts: Sequence[Fact], machine: MachineSummary) -> None:
     """Show a row for each fact, then what to look at before gold is made here."""
-    if not console.is_terminal:
-        console.width = LOG_WIDTH
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for heading in ("", "what", "here", "what it means"):
-        table.add_column(heading)
-    for fact in facts:
-        table.add_row(Text(fact.outcome, style=_COLOURS[fact.outcome]), fact.name, fact.value, fact.meaning)
-    console.print(table)
-    console.print()
-    console.print(machine.sandbox.sentence, highlight=False, soft_wrap=True)
+    rows = [(Text(fact.outcome, _COLOURS[fact.outcome]), fact.name, fact.value, fact.meaning) for fact in facts]
+    print_table(console, ("", "what", "here", "what it means"), rows)
+    print_line(console)
+    print_line(console, machine.sandbox.sentence)
     names = ", ".join(fact.name for fact in facts if fact.outcome == "warning")
     verdict = (
         f"Look at {names} before you trust gold made here." if names else "Nothing here interferes with making gold."
     )
-    console.print(verdict, style="bold", highlight=False)
+    print_line(console, Text(verdict, "bold"))

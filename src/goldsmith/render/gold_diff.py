@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
 
 from rich.console import Console
-from rich.table import Table
+from rich.text import Text
 
 from goldsmith.errors.base import making_command
 from goldsmith.foundation.wording import count_of
@@ -15,46 +14,42 @@ from goldsmith.generate.gold_difference import GoldDifference
 from goldsmith.generate.verify import Proof
 from goldsmith.gold.diff import TensorChange
 from goldsmith.render.columns import shortened, wrapped
+from goldsmith.render.console import print_line, print_table
 from goldsmith.render.summary import Summary
 
-_LOG_CELLS = 160
 _MAX_ROWS = 40
 _MIN_ROWS = 5
-_NUMBER_CELLS = 39
+_NUMBER_CELLS = 41
 _MIN_NAME_CELLS = 12
 """What the three columns of numbers and all gaps take, and the least for a tensor's name."""
 
 
 def show_difference(console: Console, found: GoldDifference) -> None:
     """Show each tensor that differs, notes, and how many differ last."""
-    if not console.is_terminal:
-        console.width = _LOG_CELLS
     if found.changes:
         show_changes(console, found.changes)
-        console.print()
+        print_line(console)
     for note in found.notes:
-        console.print(f"Note: {note}.", style="yellow", highlight=False, soft_wrap=not console.is_terminal)
+        print_line(console, Text(f"Note: {note}.", "yellow"))
     what = f"since {found.revision}" if found.revision else "by regenerating"
     count = count_of(len(found.changes), "tensor") if found.changes else "no tensor"
-    console.print(f"{found.name}: {count} changed {what}.", style="bold", highlight=False)
+    print_line(console, Text(f"{found.name}: {count} changed {what}.", "bold"))
 
 
 def show_proof(console: Console, proof: Proof) -> None:
     """Show what `goldsmith verify` checked, what moved and why, and the conclusion last."""
-    if not console.is_terminal:
-        console.width = _LOG_CELLS
     if proof.checks:
         Summary(console).show_checks(proof.checks, title=proof.name)
     if proof.advice:
         Summary(console).show_advice(proof.advice)
     if proof.attribution is not None and proof.attribution.tensors:
-        console.print()
+        print_line(console)
         show_causes(console, proof.attribution.tensors)
     elif proof.changes:
-        console.print()
+        print_line(console)
         show_changes(console, proof.changes)
-    console.print()
-    console.print(verify_line(proof), style="bold", highlight=False, soft_wrap=not console.is_terminal)
+    print_line(console)
+    print_line(console, Text(verify_line(proof), "bold"))
 
 
 def show_changes(console: Console, changes: Sequence[TensorChange], *, below: int = 0) -> None:
@@ -70,30 +65,22 @@ def show_changes(console: Console, changes: Sequence[TensorChange], *, below: in
         room = console.width - _NUMBER_CELLS - max((len(row[0]) for row in rows), default=0)
         change = min(max((len(row[2]) for row in rows), default=0), max(_MIN_NAME_CELLS, room // 2))
         rows = [_fitted(row, max(_MIN_NAME_CELLS, room - change), change, short=short) for row in rows]
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for heading in ("case", "tensor", "change", "largest", "of its rms", last):
-        justify: Literal["left", "right"] = "right" if heading[0] in "lo" else "left"
-        table.add_column(heading, justify=justify, overflow="fold", no_wrap=True)
-    for row in rows:
-        table.add_row(*row)
-    console.print(table)
+    headings = ("case", "tensor", "change", "largest", "of its rms", last)
+    print_table(console, headings, rows, numbers=(3, 4, 5), texts=0)
     if len(changes) > most:
-        console.print(f"and {len(changes) - most} more", highlight=False)
+        print_line(console, f"and {len(changes) - most} more")
 
 
 def show_causes(console: Console, tensors: Sequence[TensorCause]) -> None:
     """Show one row for each tensor: what moved it, and by how much of its tolerance each cause did."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for heading in ("case", "tensor", "moved by"):
-        table.add_column(heading, overflow="fold")
-    for heading in ("environment", "code"):
-        table.add_column(heading, justify="right")
-    for item in sorted(tensors, key=lambda item: item.cause == "environment")[:_MAX_ROWS]:
-        table.add_row(item.case, item.path, item.cause, _share(item.environment, item), _share(item.code, item))
-    console.print(table)
+    rows = [
+        (item.case, item.path, item.cause, _share(item.environment, item), _share(item.code, item))
+        for item in sorted(tensors, key=lambda item: item.cause == "environment")[:_MAX_ROWS]
+    ]
+    print_table(console, ("case", "tensor", "moved by", "environment", "code"), rows, numbers=(3, 4), texts=0)
     if len(tensors) > _MAX_ROWS:
-        console.print(f"and {len(tensors) - _MAX_ROWS} more", highlight=False)
-    console.print("environment and code: in units of the tensor's tolerance", highlight=False)
+        print_line(console, f"and {len(tensors) - _MAX_ROWS} more")
+    print_line(console, "environment and code: in units of the tensor's tolerance")
 
 
 def _share(value: float | None, item: TensorCause) -> str:

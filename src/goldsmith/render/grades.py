@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
-from rich.cells import cell_len
-from rich.console import Console, Group
-from rich.live import Live
+from rich.console import Console
 from rich.text import Text
 
 from goldsmith.courses.grade.canvas import CanvasMerge
@@ -20,12 +16,12 @@ from goldsmith.courses.grade.collection import LeftOut
 from goldsmith.courses.grade.feedback import OUTCOMES, number
 from goldsmith.courses.grade.grades import UNSANDBOXED, Grade
 from goldsmith.courses.grade.overview import Overview, named, summary_line, tally_rows
-from goldsmith.courses.grade.redaction import one_line
 from goldsmith.foundation.wording import count_of
 from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, ERROR, PROVIDED_CHANGED
 from goldsmith.judge.words import missing_files
-from goldsmith.render.columns import beside, shortened, wrapped
-from goldsmith.render.console import print_line
+from goldsmith.render.columns import shortened
+from goldsmith.render.console import print_line, print_table, table_lines
+from goldsmith.render.progress import ShownProgress
 from goldsmith.sandbox.promises import SandboxLevel, sandbox_level
 
 if TYPE_CHECKING:
@@ -46,14 +42,12 @@ _MAX_NAMED_ITEMS = 2
 
 def show_grades(console: Console, grades: Sequence[Grade], overview: Overview) -> None:
     """Show every submission, then the class."""
-    for line in _table(console, grades):
-        print_line(console, line, keep=True)
+    print_table(console, _HEADINGS, _rows(grades, _LONGEST), texts=2)
     for title, tallies in (("case", overview.cases), ("part", overview.parts)):
         if tallies:
             headings, rows = tally_rows(tallies)
             print_line(console)
-            for line in _aligned((title, *headings), rows, numbers=True):
-                print_line(console, line, keep=True)
+            print_table(console, (title, *headings), rows, numbers=range(1, len(headings) + 1), texts=0)
     shared = [item for item in overview.clusters if len(item.names) > 1]
     if shared:
         print_line(console)
@@ -128,29 +122,6 @@ def grade_row(grade: Grade, widest: int = _MAX_NAME_CELLS) -> tuple[str, ...]:
     return (grade.name, OUTCOMES[grade.outcome], score, _short(where, widest), "; ".join(marks))
 
 
-def _table(console: Console, grades: Sequence[Grade]) -> list[Text]:
-    """Render a row for each submission. On a terminal, what does not fit is wrapped between words below it."""
-    lines = _grade_lines(grades, _LONGEST)
-    if not console.is_terminal or all(cell_len(line.plain) <= console.width for line in lines):
-        return lines
-    rows = [_HEADINGS, *(grade_row(item, _LONGEST) for item in grades)]
-    widths = [max(cell_len(row[column]) for row in rows) for column in range(3)]
-    indent, width, below = beside(sum(widths) + 9, console.width)
-    found: list[Text] = []
-    for row, colour in zip(rows, ("", *(_COLOURS.get(item.outcome, "") for item in grades)), strict=True):
-        head = Text(style="dim" if row is _HEADINGS else "")
-        for column, text in enumerate(row[:3]):
-            head.append(text.ljust(widths[column]), colour if column == 1 else "")
-            head.append("   ")
-        texts = [piece for text in row[3:] if text for piece in wrapped(text, width)]
-        if texts and not below:
-            head.append(texts.pop(0))
-        found += [head, *(Text(f"{' ' * indent}{text}", head.style) for text in texts)]
-    for line in found:
-        line.rstrip()
-    return found
-
-
 class GradedSubmission(Grade, frozen=True, kw_only=True):
     """One submission with its score and the reasons."""
 
@@ -194,81 +165,33 @@ def summarise_class(result: Class) -> ClassSummary:
 
 @dataclass
 class GradingProgress:
-    """Callbacks to report progress to while a class is graded: `started` and `finished` for each, `tick` at any
-    time."""
+    """What to report to while a class is graded: a live table on a terminal, elsewhere a line for each submission."""
 
-    console: Console
+    progress: ShownProgress
     total: int
-    _running: dict[str, float] = field(default_factory=dict)
     _done: list[Grade] = field(default_factory=list)
-    _live: Live | None = None
 
-    def started(self, name: str) -> None:
-        self._running[one_line(name)] = time.monotonic()
-        self.tick()
+    def __post_init__(self) -> None:
+        self.progress.above = lambda room: table_lines(_HEADINGS, _rows(self._done[1 - room :]))
 
-    def finished(self, grade: Grade, name: str = "") -> None:
-        """Count a submission as done. `name` is what it was started as, if that is not the grade's own."""
-        self._running.pop(one_line(name or grade.name), None)
+    def finished(self, grade: Grade) -> None:
+        """Count a submission as done."""
         self._done.append(grade)
-        if self._live is None:
-            self.console.print(_plain(grade, len(self._done), self.total), highlight=False, soft_wrap=True)
-        self.tick()
-
-    def tick(self) -> None:
-        if self._live is not None:
-            self._live.update(self.picture())
-
-    def picture(self) -> Group:
-        """Render the last that are finished, as many as fit, those that are running, and the count."""
-        now = time.monotonic()
-        running = [Text(f"{name}  {now - since:.0f} s", "dim") for name, since in self._running.items()]
-        room = max(1, self.console.height - len(running[:8]) - 3)
-        last = self._done[-room:]
-        lines = [*_grade_lines(last), *running[:8], Text(f"{len(self._done)} of {self.total} graded", "bold")]
-        for line in lines:
-            line.no_wrap, line.overflow = True, "ellipsis"
-        return Group(*lines)
+        self.progress.log(_plain(grade, len(self._done), self.total))
+        self.progress.step(f"{len(self._done)} of {self.total} graded")
 
 
-@contextlib.contextmanager
-def grading_progress(console: Console, total: int) -> Iterator[GradingProgress]:
-    """Show a live table on a terminal; elsewhere print a line for each submission as it is finished."""
-    progress = GradingProgress(console, total)
-    if not console.is_terminal:
-        yield progress
-        return
-    with Live(progress.picture(), console=console, refresh_per_second=4, transient=True) as live:
-        progress._live = live
-        yield progress
-
-
-def _plain(grade: Grade, done: int, total: int) -> Text:
+def _plain(grade: Grade, done: int, total: int) -> str:
     name, outcome, score, where, more = grade_row(grade, _LONGEST)
-    return Text(f"{done}/{total}  {name}: {outcome}, {score}" + "".join(f", {item}" for item in (where, more) if item))
+    return f"{done}/{total}  {name}: {outcome}, {score}" + "".join(f", {item}" for item in (where, more) if item)
 
 
 def _short(text: str, widest: int = _MAX_NAME_CELLS) -> str:
     return shortened(text, widest)
 
 
-def _grade_lines(grades: Sequence[Grade], widest: int = _MAX_NAME_CELLS) -> list[Text]:
-    colours = [_COLOURS.get(item.outcome, "") for item in grades]
-    return _aligned(_HEADINGS, [grade_row(item, widest) for item in grades], colours)
-
-
-def _aligned(
-    headings: Sequence[str], rows: Sequence[Sequence[str]], colours: Sequence[str] = (), *, numbers: bool = False
-) -> list[Text]:
-    """Align rows in columns: the second has its own colour; with `numbers`, all but the first are right-justified."""
-    widths = [max(cell_len(row[column]) for row in (headings, *rows)) for column in range(len(headings))]
-    lines = []
-    for row, colour in zip((headings, *rows), ("", *colours, *[""] * len(rows)), strict=False):
-        line = Text(style="dim" if row is headings else "")
-        for column, (text, width) in enumerate(zip(row, widths, strict=True)):
-            gap = " " * (width - cell_len(text))
-            line.append(gap + text if numbers and column else text + gap, colour if column == 1 else "")
-            line.append("   ")
-        line.rstrip()
-        lines.append(line)
-    return lines
+def _rows(grades: Sequence[Grade], widest: int = _MAX_NAME_CELLS) -> list[tuple[str | Text, ...]]:
+    """Return a row for each submission, its outcome in colour."""
+    found = [grade_row(grade, widest) for grade in grades]
+    colours = [_COLOURS.get(grade.outcome, "") for grade in grades]
+    return [(row[0], Text(row[1], colour), *row[2:]) for row, colour in zip(found, colours, strict=True)]

@@ -12,7 +12,6 @@ from rich.text import Text
 from goldsmith.courses.guard.leaks import Finding
 from goldsmith.courses.guard.scan import Unseen
 from goldsmith.foundation.wording import count_of
-from goldsmith.render.columns import wrapped
 from goldsmith.render.console import print_line
 
 _MAX_UNSEEN = 20
@@ -49,9 +48,8 @@ def show_leaks(
     for leak in leaks:
         lines = f":{leak.first}-{leak.last}" if leak.first else ""
         past = f", since commit {leak.commit}" if leak.commit else ""
-        console.print(Text.assemble((f"{leak.kind:9}", "red"), f" {leak.file}{lines}{past}"), soft_wrap=True)
-        for line in wrapped(leak.why, console.width - 10) if console.is_terminal else [leak.why]:
-            console.print(Text(f"          {line}"), soft_wrap=True)
+        print_line(console, Text(f"{leak.kind:9}", "red"), f" {leak.file}{lines}{past}", keep=True)
+        print_line(console, " " * 10, leak.why)
     for item in unseen[:_MAX_UNSEEN]:
         print_line(console, Text("Not looked into: ", "yellow"), f"{item.file} ({item.why})")
     if len(unseen) > _MAX_UNSEEN:
@@ -59,9 +57,9 @@ def show_leaks(
     if leaks:
         count = count_of(len(leaks), "finding")
         text = f"{count} in {where}: remove each, or allow it with a reason in [guard] of goldsmith.toml."
-        console.print()
-        console.print(Text(text, "bold red"), soft_wrap=not console.is_terminal)
+        print_line(console)
+        print_line(console, Text(text, "bold red"))
     else:
         parts = f"{count_of(parts_sought, 'part')} of solutions"
         text = f"Nothing found in {where}: searched for {parts}."
-        console.print(Text(text, "bold green"), soft_wrap=not console.is_terminal)
+        print_line(console, Text(text, "bold green"))

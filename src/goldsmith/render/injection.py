@@ -6,13 +6,13 @@ import difflib
 from collections.abc import Sequence
 
 from rich.console import Console
-from rich.text import Text
 
 from goldsmith.courses.injection.journal import Change
 from goldsmith.courses.injection.results import InjectionResult, ResetResult
 from goldsmith.courses.layout.layout import Course
 from goldsmith.foundation.log_injection import say
 from goldsmith.foundation.wording import count_of
+from goldsmith.render.console import print_difference
 
 _MAX_DIFF_LINES = 60
 
@@ -51,12 +51,7 @@ def show_resets(resets: Sequence[ResetResult]) -> None:
 def show_edits(console: Console, course: Course, edited: Sequence[Change]) -> None:
     """Show edited files as a difference, each of bounded length."""
     for change in edited:
-        lines = list(_difference(course, change))
-        for line in lines[:_MAX_DIFF_LINES]:
-            style = "green" if line.startswith("+") else "red" if line.startswith("-") else ""
-            console.print(Text(line, style=style), soft_wrap=True)
-        if len(lines) > _MAX_DIFF_LINES:
-            console.print(f"and {len(lines) - _MAX_DIFF_LINES} more lines", highlight=False)
+        print_difference(console, _difference(course, change), _MAX_DIFF_LINES)
 
 
 def _difference(course: Course, change: Change) -> Sequence[str]:

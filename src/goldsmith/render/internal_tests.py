@@ -3,27 +3,20 @@ tests that need attention, what to do, and the verdict last."""
 
 from __future__ import annotations
 
-import contextlib
 import io
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from rich.cells import cell_len
 from rich.console import Console
-from rich.live import Live
-from rich.spinner import Spinner
 from rich.text import Text
 
-from goldsmith.courses.internal_tests.run_pytest import Tell
 from goldsmith.courses.internal_tests.suite_result import Counts, category_order
 from goldsmith.courses.internal_tests.verdict import FAILED, NOT_RUN, PASSED, InternalVerdict, Noticed, Tried
-from goldsmith.render.console import print_line, text_console
+from goldsmith.render.console import print_line, print_table, text_console
 
 _COLOURS = {PASSED: "green", FAILED: "red", NOT_RUN: "yellow"}
 _OUTCOMES = {PASSED: "passed", FAILED: "failed", NOT_RUN: "could not run"}
 _MAX_TESTS = 12
-_PROGRESS_DELAY_S = 2.0
-_LOG_INTERVAL_S = 10.0
 _LOG_CELLS = 200
 
 
@@ -62,7 +55,7 @@ def show_internals(console: Console, verdicts: Sequence[InternalVerdict]) -> Non
     rows = [
         (
             item.name,
-            _OUTCOMES[item.outcome],
+            Text(_OUTCOMES[item.outcome], _COLOURS[item.outcome]),
             f"{item.solution.passed} of {item.solution.total}" if item.solution.total else "-",
             f"{item.starter.failed} of {item.starter.total}" if item.starter.total else "-",
             str(item.solution.skipped) if item.solution.total else "-",
@@ -70,8 +63,7 @@ def show_internals(console: Console, verdicts: Sequence[InternalVerdict]) -> Non
         for item in verdicts
     ]
     headings = ("assignment", "outcome", "pass on the solution", "fail on the starter", "skipped")
-    styles = {_OUTCOMES[outcome]: colour for outcome, colour in _COLOURS.items()}
-    _rows(console, headings, rows, left=2, styles=styles)
+    print_table(console, headings, rows, numbers=(2, 3, 4), texts=0)
     good = sum(item.outcome == PASSED for item in verdicts)
     bad = [item.name for item in verdicts if item.outcome != PASSED]
     but = f"; not {', '.join(bad)}" if bad else ""
@@ -96,35 +88,6 @@ def internal_text(tried: Tried) -> str:
     return text.getvalue()
 
 
-@contextlib.contextmanager
-def suite_progress(console: Console, name: str) -> Iterator[Tell]:
-    """Show progress from the third second on: one live line on a terminal, elsewhere a line now and then."""
-    began = said = time.monotonic()
-    spinner = Spinner("dots")
-    live = Live(spinner, console=console, refresh_per_second=10, transient=True)
-    shown = False
-
-    def tell(solution: int, starter: int) -> None:
-        nonlocal shown, said
-        now = time.monotonic()
-        if now - began < _PROGRESS_DELAY_S:
-            return
-        detail = f"internal tests begun: {solution} on the solution, {starter} on the starter"
-        if console.is_terminal:
-            spinner.update(text=Text.assemble((f"{name}  ", "bold"), f"{detail}  ", (f"{now - began:.1f} s", "dim")))
-            if not shown:
-                live.start()
-        elif not shown or now - said > _LOG_INTERVAL_S:
-            said = now
-            console.print(f"{name}: {detail}, {now - began:.0f} s", highlight=False, markup=False, soft_wrap=True)
-        shown = True
-
-    try:
-        yield tell
-    finally:
-        live.stop()
-
-
 def _what(verdict: InternalVerdict) -> str:
     chosen = f", only those that fit -k '{verdict.selection}'" if verdict.selection else ""
     return f"internal tests on the solution and on the starter{chosen}"
@@ -139,38 +102,17 @@ def _table(console: Console, verdict: InternalVerdict) -> None:
     ]
     one = Counts(solution.total, solution.passed, solution.failed, solution.skipped)
     two = Counts(starter.total, starter.passed, starter.failed, starter.skipped)
-    rows.append(("total", *_cells(one, two)))
-    width = max(cell_len(row[0]) for row in (("category",), *rows))
+    width = max(cell_len(name) for name in ("category", "total", *names))
     over = f"{'':{width}}   {'on the solution':<25}     on the starter"
     print_line(console, Text(over, "dim"), keep=True)
     headings = ("category", "passed", "failed", "skipped", "  failed", "passed", "skipped")
-    _rows(console, headings, rows, left=1, styles={}, last="bold")
+    total = [Text(cell, "bold") for cell in ("total", *_cells(one, two))]
+    print_table(console, headings, [*rows, total], numbers=range(1, 7), texts=0)
 
 
 def _cells(solution: Counts, starter: Counts) -> tuple[str, ...]:
     numbers = (solution.passed, solution.failed, solution.skipped, starter.failed, starter.passed, starter.skipped)
     return tuple(str(number) for number in numbers)
-
-
-def _rows(
-    console: Console,
-    headings: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    *,
-    left: int,
-    styles: dict[str, str],
-    last: str = "",
-) -> None:
-    """Print aligned columns, the first `left` of them left-justified, the others right-justified."""
-    widths = [max(cell_len(row[column]) for row in (headings, *rows)) for column in range(len(headings))]
-    for row in (headings, *rows):
-        line = Text()
-        for column, (cell, width) in enumerate(zip(row, widths, strict=True)):
-            style = "dim" if row is headings else styles.get(cell, last if row is rows[-1] else "")
-            line.append(cell.ljust(width) if column < left else cell.rjust(width), style)
-            line.append("   ")
-        line.rstrip()
-        print_line(console, line, keep=True)
 
 
 def _tests(console: Console, verdict: InternalVerdict, most: int | None) -> None:

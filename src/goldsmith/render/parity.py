@@ -12,8 +12,8 @@ from goldsmith.judge import words as verdict_words
 from goldsmith.judge.verdicts import AGREES, CaseVerdict
 from goldsmith.model_parity import words
 from goldsmith.model_parity.result import ParityReport
-from goldsmith.render.console import print_line, text_console
-from goldsmith.render.verdict import COLOURS, print_table
+from goldsmith.render.console import print_line, print_table, text_console
+from goldsmith.render.verdict import COLOURS, outcome_cell
 from goldsmith.weights.rule_lines import adapter_text
 
 _MOST = 2
@@ -34,7 +34,7 @@ def show_parity(console: Console, report: ParityReport) -> None:
     if report.cases:
         print_line(console)
         rows = [
-            (case.name, verdict_words.OUTCOMES[case.outcome], case.judged_in, why)
+            (case.name, outcome_cell(case.outcome), case.judged_in, why)
             for case, why in verdict_words.rows(report.cases)
         ]
         print_table(console, ("compared", "outcome", "judged in", ""), rows)

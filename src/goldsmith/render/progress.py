@@ -2,169 +2,85 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Sequence
 
-from rich.console import Console
+from rich.console import Console, Group
 from rich.live import Live
 from rich.spinner import Spinner
 from rich.text import Text
 
-from goldsmith.generate.progress import STEPS
-from goldsmith.process.launcher import Watcher
-from goldsmith.process.messages import Event
+from goldsmith.process.progress import Progress
+from goldsmith.render.console import print_line
 
-_LOG_INTERVAL_S = 5.0
-_QUIET_START_S = 2.0
-"""What is done by then needs no line in a log."""
+_QUIET_S = 5.0
+"""A log gets a line after so much silence; what is done sooner needs none."""
 
 
-class TerminalProgress:
-    """One live line for each assignment: the step, its detail, and the seconds since it began."""
+class ShownProgress(Progress):
+    """One live line on a terminal: the stage, its detail, and the seconds since it began; lines now and then in a log.
 
-    def __init__(self, console: Console, *, verbose: bool) -> None:
-        self._console = console
-        self._verbose = verbose
-        self._name = ""
-        self._number = 0
-        self._detail = ""
-        self._started = 0.0
+    `above` returns rows to show above the live line, at most as many as it is told.
+    """
+
+    above: Callable[[int], Sequence[Text]] = staticmethod(lambda room: ())
+
+    def __init__(self, console: Console, *, verbose: bool = False) -> None:
+        self._console, self._verbose = console, verbose
+        self._name = self._stage = self._detail = ""
+        self._began = self._said = time.monotonic()
         self._spinner = Spinner("dots")
         self._live: Live | None = None
 
-    def begin(self, assignment: str) -> None:
-        self._name, self._number, self._detail = assignment, 0, ""
-        self._started = time.monotonic()
-        self._live = Live(self._spinner, console=self._console, refresh_per_second=10, transient=True)
-        self._live.start()
+    def begin(self, name: str) -> None:
+        self._name, self._stage, self._detail = name, "", ""
+        self._began = self._said = time.monotonic()
+        if self._console.is_terminal:
+            self._live = Live(
+                get_renderable=self._picture, console=self._console, refresh_per_second=10, transient=True
+            )
+            self._live.start()
 
-    def step(self, number: int, detail: str = "") -> None:
-        self._number, self._detail = number, detail
+    def step(self, detail: str = "", *, stage: str = "") -> None:
+        is_new = stage != self._stage
+        self._stage, self._detail = stage, detail
+        if is_new or self._verbose:
+            self._say()
         self.tick()
 
     def tick(self) -> None:
-        seconds = time.monotonic() - self._started
-        text = Text.assemble(
-            (f"{self._name}  ", "bold"),
-            (f"{self._number}/9 {STEPS.get(self._number, '')}  ", "cyan"),
-            (f"{self._detail}  ", ""),
-            (f"{seconds:.1f} s", "dim"),
-        )
-        text.no_wrap = True
-        text.overflow = "ellipsis"
-        self._spinner.update(text=text)
+        if time.monotonic() - self._said > _QUIET_S:
+            self._say()
 
-    def recipe_prints(self, text: str) -> None:
+    def prints(self, text: str) -> None:
         if self._verbose:
-            self._console.print(_indented(text), style="dim", highlight=False, markup=False)
+            for line in text.rstrip("\n").splitlines():
+                print_line(self._console, Text(f"  | {line}", "dim"), keep=True)
 
     def note(self, text: str) -> None:
-        self._console.print(text, style="yellow", highlight=False, markup=False)
+        print_line(self._console, Text(text, "yellow"))
+
+    def log(self, text: str) -> None:
+        """Print a line in a log; a terminal shows the same `above`."""
+        if self._live is None:
+            print_line(self._console, text)
 
     def end(self) -> None:
         if self._live is not None:
             self._live.stop()
             self._live = None
 
+    def _say(self) -> None:
+        self._said = time.monotonic()
+        if self._stage or self._detail:
+            self.log(f"{self._name}: {', '.join(filter(None, (self._stage, self._detail)))}")
 
-class PlainProgress:
-    """A line for each step in logs, and one every few seconds during long steps."""
-
-    def __init__(self, console: Console, *, verbose: bool) -> None:
-        self._console = console
-        self._verbose = verbose
-        self._name = ""
-        self._last = 0
-        self._said = 0.0
-
-    def begin(self, assignment: str) -> None:
-        self._name, self._last = assignment, 0
-
-    def step(self, number: int, detail: str = "") -> None:
-        silent = time.monotonic() - self._said > _LOG_INTERVAL_S
-        if number != self._last or self._verbose or silent:
-            self._said = time.monotonic()
-            self._say(f"{self._name}: {number}/9 {STEPS[number]}" + (f", {detail}" if detail else ""))
-        self._last = number
-
-    def tick(self) -> None: ...
-
-    def recipe_prints(self, text: str) -> None:
-        if self._verbose:
-            self._say(_indented(text))
-
-    def note(self, text: str) -> None:
-        self._say(text)
-
-    def end(self) -> None: ...
-
-    def _say(self, text: str) -> None:
-        self._console.print(text, highlight=False, markup=False, soft_wrap=True)
-
-
-@contextlib.contextmanager
-def replay_progress(console: Console, name: str) -> Iterator[Watcher]:
-    """Show the current case in one live line on a terminal; elsewhere print a line now and then if cases take long."""
-    started = said = time.monotonic()
-    detail = "starts"
-
-    def on_case(event: Event) -> None:
-        nonlocal detail, said
-        detail = f"{event.case}, {event.number} of {event.of}"
-        if not console.is_terminal and time.monotonic() - said > _LOG_INTERVAL_S:
-            said = time.monotonic()
-            console.print(f"{name}: {detail}", highlight=False, markup=False, soft_wrap=True)
-
-    if not console.is_terminal:
-        yield Watcher(on_case=on_case)
-        return
-    spinner = Spinner("dots")
-
-    def on_tick() -> None:
-        seconds = time.monotonic() - started
-        text = Text.assemble((f"{name}  ", "bold"), (f"{detail}  ", ""), (f"{seconds:.1f} s", "dim"))
-        spinner.update(text=text)
-
-    with Live(spinner, console=console, refresh_per_second=10, transient=True):
-        yield Watcher(on_case=on_case, on_tick=on_tick)
-
-
-class StepProgress:
-    """What is being done now, in a live line on a terminal, or in lines now and then if it takes long."""
-
-    def __init__(self, console: Console, name: str) -> None:
-        self._console, self._name = console, name
-        self._started = time.monotonic()
-        self._due = self._started + _QUIET_START_S
-        self._detail = ""
-        self.spinner = Spinner("dots")
-
-    def step(self, text: str) -> None:
-        self._detail = text
-        self.tick()
-
-    def tick(self) -> None:
-        now = time.monotonic()
-        if self._console.is_terminal:
-            seconds = f"{now - self._started:.1f} s"
-            text = Text.assemble((f"{self._name}  ", "bold"), (f"{self._detail}  ", ""), (seconds, "dim"))
-            self.spinner.update(text=text)
-        elif now > self._due:
-            self._due = now + _LOG_INTERVAL_S
-            self._console.print(f"{self._name}: {self._detail}", highlight=False, markup=False, soft_wrap=True)
-
-
-@contextlib.contextmanager
-def step_progress(console: Console, name: str) -> Iterator[StepProgress]:
-    """Show the steps of something that has no cases."""
-    progress = StepProgress(console, name)
-    if not console.is_terminal:
-        yield progress
-        return
-    with Live(progress.spinner, console=console, refresh_per_second=10, transient=True):
-        yield progress
-
-
-def _indented(text: str) -> str:
-    return "\n".join(f"  | {line}" for line in text.rstrip("\n").splitlines())
+    def _picture(self) -> Group:
+        parts = [(f"{self._name}  ", "bold"), (f"{self._stage}  " if self._stage else "", "cyan")]
+        parts += [(f"{self._detail}  " if self._detail else "", ""), (f"{time.monotonic() - self._began:.1f} s", "dim")]
+        line = Text.assemble(*parts)
+        self._spinner.update(text=line)
+        rows = self.above(max(1, self._console.height - 3))
+        for row in (line, *rows):
+            row.no_wrap, row.overflow = True, "ellipsis"
+        return Group(*rows, self._spinner)

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
-import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
-from rich.cells import cell_len
 from rich.console import Console
-from rich.live import Live
-from rich.spinner import Spinner
 from rich.text import Text
 
 from goldsmith.foundation.wording import count_of, line_place
@@ -28,8 +22,7 @@ from goldsmith.mutants.results import (
     Finding,
     Rigor,
 )
-from goldsmith.process.launcher import Watcher
-from goldsmith.render.console import print_line
+from goldsmith.render.console import print_line, print_table
 
 _COLOURS = {
     KILLED: "green",
@@ -39,7 +32,6 @@ _COLOURS = {
     EQUIVALENT: "dim",
     COULD_NOT_RUN: "yellow",
 }
-_LOG_INTERVAL_S = 5.0
 
 
 def show_rigor(console: Console, rigor: Rigor, *, everything: bool = False) -> None:
@@ -48,7 +40,7 @@ def show_rigor(console: Console, rigor: Rigor, *, everything: bool = False) -> N
     _parts(console, rigor)
     if everything:
         print_line(console)
-        _table(
+        print_table(
             console,
             ("killed", "seen first by", ""),
             [(item.name, _seen_by(item), item.reason if item.outcome == CRASHED else "") for item in _caught(rigor)],
@@ -124,60 +116,6 @@ def show_mutants(console: Console, mutants: Sequence[Mutant]) -> None:
         _difference(console, item.before, item.after)
 
 
-@dataclass(frozen=True)
-class RigorProgress:
-    """Callbacks to report progress to while mutants are tried."""
-
-    watcher: Watcher
-    on_start: Callable[[int, int], None]
-    on_finding: Callable[[Finding], None]
-
-
-@contextlib.contextmanager
-def rigor_progress(console: Console, name: str) -> Iterator[RigorProgress]:
-    """Show a live count on a terminal; elsewhere print a line every few seconds."""
-    started = said = time.monotonic()
-    counts: Counter[str] = Counter()
-    total = 0
-    spinner = Spinner("dots")
-
-    def text() -> Text:
-        done = sum(counts.values())
-        if not total:
-            detail = "the solution itself first"
-        elif not done:
-            detail = f"{_mutants(total)} to try; the solution itself first"
-        else:
-            detail = f"{done} of {_mutants(total)}: " + ", ".join(f"{counts[item]} {item}" for item in counts)
-        return Text.assemble((f"{name}  ", "bold"), f"{detail}  ", (f"{time.monotonic() - started:.0f} s", "dim"))
-
-    def show() -> None:
-        nonlocal said
-        if console.is_terminal:
-            spinner.update(text=text())
-        elif time.monotonic() - said > _LOG_INTERVAL_S:
-            said = time.monotonic()
-            console.print(text(), highlight=False, soft_wrap=True)
-
-    def on_start(count: int, kept: int) -> None:
-        nonlocal total
-        total = count
-        if kept:
-            console.print(f"{name}: {_mutants(kept)} known from before, {count} to be tried.", highlight=False)
-        show()
-
-    def on_finding(found: Finding) -> None:
-        counts[found.outcome] += 1
-        show()
-
-    progress = RigorProgress(Watcher(on_tick=show), on_start, on_finding)
-    if not console.is_terminal:
-        yield progress
-        return
-    with Live(spinner, console=console, refresh_per_second=10, transient=True):
-        yield progress
-
-
 def _parts(console: Console, rigor: Rigor) -> None:
     columns = [outcome for outcome in OUTCOMES if rigor.of(outcome)]
     parts = dict.fromkeys(item.part for item in rigor.findings)
@@ -188,7 +126,7 @@ def _parts(console: Console, rigor: Rigor) -> None:
         cases = Counter(item.case for item in own if item.case)
         seen = ", ".join(f"{case} {count}" for case, count in cases.most_common(3)) if part else ""
         rows.append((part or "all", *(str(found[item] or "·") for item in columns), seen))
-    _table(console, ("part", *columns, "seen first by"), rows, numbers=len(columns))
+    print_table(console, ("part", *columns, "seen first by"), rows, numbers=range(1, len(columns) + 1))
 
 
 def _beside(console: Console, rigor: Rigor) -> None:
@@ -203,7 +141,7 @@ def _beside(console: Console, rigor: Rigor) -> None:
             rows.append((title, *_share(sum(known), len(known))))
     if len(rows) > 1:
         print_line(console)
-        _table(console, ("in comparison", "killed", "of", ""), rows, numbers=2)
+        print_table(console, ("in comparison", "killed", "of", ""), rows, numbers=(1, 2))
 
 
 def _share(caught: int, known: int) -> tuple[str, str, str]:
@@ -244,7 +182,7 @@ def _by_function(console: Console, findings: Sequence[Finding]) -> None:
     print_line(console)
     print_line(console, f"  No case runs {count}: add one for each of these (--all lists every mutant)")
     cells = [(f"  {part}", str(number), place) for part, number, place in rows]
-    _table(console, ("  part", "mutants", "lines"), cells, numbers=1)
+    print_table(console, ("  part", "mutants", "lines"), cells, numbers=(1,))
 
 
 def _difference(console: Console, before: str, after: str) -> None:
@@ -258,14 +196,3 @@ def _caught(rigor: Rigor) -> list[Finding]:
 
 def _seen_by(item: Finding) -> str:
     return f"{item.case}, {item.tensor}" if item.tensor else item.case
-
-
-def _table(console: Console, headings: Sequence[str], rows: Sequence[Sequence[str]], numbers: int = 0) -> None:
-    """Print aligned columns, `numbers` of them after the first right-justified."""
-    widths = [max(cell_len(row[column]) for row in (headings, *rows)) for column in range(len(headings))]
-    for row in (headings, *rows):
-        cells = [
-            text.rjust(width) if 0 < column <= numbers else text.ljust(width)
-            for column, (text, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        print_line(console, Text("  ".join(cells).rstrip(), "dim" if row is headings else ""), keep=True)

@@ -11,7 +11,6 @@ from typing import Literal, cast
 
 import msgspec
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from goldsmith.courses.layout.layout import Assignment, Course
@@ -24,6 +23,7 @@ from goldsmith.errors.base import GoldsmithError
 from goldsmith.errors.scaffold import OBSTACLES
 from goldsmith.foundation.log_injection import say
 from goldsmith.foundation.wording import count_of
+from goldsmith.render.console import print_difference, print_line, print_table
 
 FileOutcome = Literal["written", "left", "unchanged", "kept", "skipped", "by-hand"]
 
@@ -134,10 +134,10 @@ def describe_layout(plan: Plan, course: Course, layout: Layout | None) -> Course
 
 def show_layout(console: Console, layout: CourseLayout) -> None:
     """Show where things are in the course, before what would be added."""
-    console.print(f"The course in {layout.root}", style="bold", highlight=False, soft_wrap=True)
+    print_line(console, Text(f"The course in {layout.root}", "bold"), keep=True)
     for line in layout.found:
-        console.print(f"  {line}", highlight=False, markup=False, soft_wrap=not console.is_terminal)
-    console.print()
+        print_line(console, f"  {line}")
+    print_line(console)
 
 
 def show_example(course: Course, folder: Path) -> None:
@@ -150,29 +150,31 @@ def show_example(course: Course, folder: Path) -> None:
 
 def show_init_end(console: Console, plan: Plan, written: Collection[Change], *, dry_run: bool) -> None:
     """Show how much was written, and what to run next."""
-    console.print()
+    print_line(console)
     if dry_run and plan.pending:
-        console.print("Nothing was written: this was --dry-run.", highlight=False)
+        print_line(console, "Nothing was written: this was --dry-run.")
         return
     left = len(plan.pending) - len(written)
     whole = all(change.standing == "unchanged" for change in plan.changes)
     nothing = "Everything is there already" if whole else "Nothing to write"
     count = f"{count_of(len(written), 'file')} written" if written else nothing
     more = f", {left} left out" if left else ""
-    console.print(f"{count}{more}.", style="bold green", highlight=False)
+    print_line(console, Text(f"{count}{more}.", "bold green"))
     if not dry_run:
         command = "status" if has_assignments(plan.root) else "new NAME"
-        console.print(f"Next: goldsmith {command}", style="bold", highlight=False)
+        print_line(console, Text(f"Next: goldsmith {command}", "bold"))
 
 
 def show_new_assignment(console: Console, plan: Plan, name: str, *, dry_run: bool) -> None:
     """Show the files of a new assignment, or what they would be, and what to run next."""
     if dry_run:
         show_plan(console, plan, full=True)
-        console.print("\nNothing was written: this was --dry-run.", highlight=False)
+        print_line(console)
+        print_line(console, "Nothing was written: this was --dry-run.")
     else:
-        _show_rows(console, [(Text(shown_name(plan, change)), why(change)) for change in plan.changes])
-        console.print(f"\nNext: goldsmith generate {name}", style="bold", highlight=False)
+        print_table(console, (), [(shown_name(plan, change), why(change)) for change in plan.changes])
+        print_line(console)
+        print_line(console, Text(f"Next: goldsmith generate {name}", "bold"))
 
 
 def show_plan(console: Console, plan: Plan, *, differences: bool = True, full: bool = False) -> None:
@@ -180,30 +182,16 @@ def show_plan(console: Console, plan: Plan, *, differences: bool = True, full: b
     for change in plan.pending if differences else ():
         _show_difference(console, plan, change, full)
     rows = [(Text(*_STANDINGS[item.standing]), shown_name(plan, item), why(item)) for item in plan.changes]
-    _show_rows(console, rows)
+    print_table(console, (), rows)
     for change in plan.changes:
         if change.standing == "by-hand":
-            console.print()
-            console.print(f"Add to {shown_name(plan, change)} by hand:", highlight=False, soft_wrap=True)
+            print_line(console)
+            print_line(console, f"Add to {shown_name(plan, change)} by hand:", keep=True)
             for line in change.by_hand.splitlines():
-                console.print(Text(f"    {line}"), soft_wrap=True)
+                print_line(console, f"    {line}", keep=True)
     for note in plan.notes:
-        console.print()
-        console.print(Text(f"Note: {note_text(note)}", "yellow"), soft_wrap=not console.is_terminal)
-
-
-def _show_rows(console: Console, rows: Sequence[tuple[Text, *tuple[str, ...]]]) -> None:
-    """Print aligned rows, wrapped in their own column on a terminal, never in a log."""
-    if console.is_terminal:
-        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
-        for row in rows:
-            table.add_row(*row)
-        console.print(table)
-        return
-    widths = [max(len(str(cell)) for cell in column) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = (str(cell).ljust(width) for cell, width in zip(row, widths, strict=True))
-        console.print(Text("  ".join(cells).rstrip()), soft_wrap=True)
+        print_line(console)
+        print_line(console, Text(f"Note: {note_text(note)}", "yellow"))
 
 
 def why(change: Change) -> str:
@@ -326,12 +314,8 @@ def _show_difference(console: Console, plan: Plan, change: Change, full: bool) -
     lines = _difference(plan, change)
     short = _SHOWN_OF_SKILLS if change.part == "skills" else _SHOWN
     most = len(lines) if full or change.standing == "extend" else short
-    for line in lines[:most]:
-        style = "bold" if line.startswith(("+++", "---")) else "green" if line.startswith("+") else ""
-        console.print(Text(line, "red" if line.startswith("-") and not style else style), soft_wrap=True)
-    if len(lines) > most:
-        console.print(f"and {len(lines) - most} more lines", highlight=False)
-    console.print()
+    print_difference(console, lines, most)
+    print_line(console)
 
 
 def _difference(plan: Plan, change: Change) -> list[str]:

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from goldsmith.courses.skills.install import Installed, SkillResult
 from goldsmith.courses.skills.installed_state import CURRENT, EDITED, EDITED_OUTDATED, FOREIGN, MISSING, OUTDATED
-from goldsmith.render.console import print_line
+from goldsmith.render.console import print_difference, print_line, print_table
 
 _MAX_DIFF_LINES = 40
 _SAID = {
@@ -38,14 +38,16 @@ _COLOURS = {
 
 def show_skills(console: Console, results: Sequence[SkillResult]) -> None:
     files = [file for result in results for file in result.files]
-    width = max(len(file.name) for file in files)
+    states = [file.found if file.outcome == "kept" else file.outcome for file in files]
+    rows = [
+        (f"  {file.name}", Text(_words(file), _COLOURS.get(state, "")))
+        for file, state in zip(files, states, strict=True)
+    ]
+    print_table(console, (), rows)
     for file in files:
-        state = file.found if file.outcome == "kept" else file.outcome
-        print_line(
-            console, Text(f"  {file.name.ljust(width)}  "), Text(_words(file), _COLOURS.get(state, "")), keep=True
-        )
-    for file in files:
-        _difference(console, file)
+        if file.difference:
+            print_line(console)
+            print_difference(console, file.difference, _MAX_DIFF_LINES, indent="  ")
     print_line(console)
     print_line(
         console,
@@ -61,17 +63,6 @@ def _words(file: Installed) -> str:
         return f"replaced; yours is kept as {file.copy}"
     since = f" (written by goldsmith {file.version})" if file.outcome in (OUTDATED, EDITED_OUTDATED) else ""
     return f"{_SAID[file.outcome]}{since}"
-
-
-def _difference(console: Console, file: Installed) -> None:
-    if not file.difference:
-        return
-    print_line(console)
-    for line in file.difference[:_MAX_DIFF_LINES]:
-        style = "green" if line.startswith("+") else "red" if line.startswith("-") else "dim"
-        print_line(console, Text(f"  {line}", style), keep=True)
-    if len(file.difference) > _MAX_DIFF_LINES:
-        print_line(console, Text(f"  … and {len(file.difference) - _MAX_DIFF_LINES} lines more", "dim"), keep=True)
 
 
 def _last_line(results: Sequence[SkillResult]) -> str:

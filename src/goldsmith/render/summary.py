@@ -6,14 +6,13 @@ from collections.abc import Sequence
 
 from rich.cells import cell_len
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from goldsmith.generate.outcome import Outcome
 from goldsmith.gold.advice import Advice
 from goldsmith.gold.checks import Check
 from goldsmith.gold.files import REFERENCE_SUFFIX, TRACE_SUFFIX
-from goldsmith.render.console import print_line
+from goldsmith.render.console import print_line, print_table
 
 _BOX_CELLS = 62
 _EXTRAS = (TRACE_SUFFIX, REFERENCE_SUFFIX)
@@ -84,22 +83,20 @@ class Summary:
 
     def show_table(self, outcomes: Sequence[Outcome]) -> None:
         """Show several assignments in a table, after their summaries."""
-        table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0))
-        for heading in ("assignment", "outcome", "checks", "files", "size", "time"):
-            table.add_column(heading, justify="left" if heading in ("assignment", "outcome") else "right")
-        for item in outcomes:
-            passed = sum(check.ok for check in item.checks)
-            size = sum(file.size or 0 for file in item.files)
-            table.add_row(
+        rows = [
+            (
                 item.name,
-                Text(item.outcome, style=_COLOURS.get(item.outcome, "red") if self._rich else ""),
-                f"{passed} of {len(item.checks)}" if item.checks else "-",
+                Text(item.outcome, _COLOURS.get(item.outcome, "red")),
+                f"{sum(check.ok for check in item.checks)} of {len(item.checks)}" if item.checks else "-",
                 str(len(item.files)) if item.files else "-",
-                human_size(size) if item.files else "-",
+                human_size(sum(file.size or 0 for file in item.files)) if item.files else "-",
                 f"{item.seconds:.1f} s",
             )
+            for item in outcomes
+        ]
         self._line()
-        self._console.print(table)
+        headings = ("assignment", "outcome", "checks", "files", "size", "time")
+        print_table(self._console, headings, rows, numbers=range(2, 6), texts=0)
         self._line()
         good = sum(item.ok for item in outcomes)
         bad = [item.name for item in outcomes if not item.ok]
@@ -116,9 +113,8 @@ class Summary:
         width = max(_BOX_CELLS, cell_len(title) + 4)
         gap = width - cell_len(title)
         self._line(f"╔{'═' * width}╗", colour)
-        self._console.print(
-            Text("║", colour) + Text(" " * (gap // 2) + title + " " * (gap - gap // 2), "bold") + Text("║", colour)
-        )
+        middle = Text(" " * (gap // 2) + title + " " * (gap - gap // 2), "bold")
+        print_line(self._console, Text("║", colour), middle, Text("║", colour))
         self._line(f"╚{'═' * width}╝", colour)
 
     def _files(self, outcome: Outcome) -> None:

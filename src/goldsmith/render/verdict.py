@@ -6,17 +6,24 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 
-from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
 from goldsmith.judge import leaf_words, words
 from goldsmith.judge.causes import by_cause
-from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, ERROR, PROVIDED_CHANGED, CaseVerdict, Verdict
-from goldsmith.render.console import print_line, text_console
+from goldsmith.judge.verdicts import (
+    AGREES,
+    COULD_NOT_RUN,
+    DIFFERS,
+    ERROR,
+    PROVIDED_CHANGED,
+    CaseVerdict,
+    Outcome,
+    Verdict,
+)
+from goldsmith.render.console import print_line, print_table, text_console
 
 COLOURS = {AGREES: "green", DIFFERS: "red", COULD_NOT_RUN: "yellow", PROVIDED_CHANGED: "magenta", ERROR: "bold red"}
-_STYLES = {words.OUTCOMES[outcome]: colour for outcome, colour in COLOURS.items()}
 _ALSO = {
     DIFFERS: "Also wrong",
     COULD_NOT_RUN: "Also could not run",
@@ -66,29 +73,17 @@ def show_verdict(console: Console, verdict: Verdict, *, with_next: bool = True) 
 
 
 def _cases(console: Console, verdict: Verdict) -> None:
-    rows = [(case.name, words.OUTCOMES[case.outcome], case.judged_in, why) for case, why in words.rows(verdict.cases)]
+    rows = [(case.name, outcome_cell(case.outcome), case.judged_in, why) for case, why in words.rows(verdict.cases)]
     print_table(console, ("case", "outcome", "judged in", ""), rows)
 
 
 def _parts(console: Console, verdict: Verdict) -> None:
-    rows = [(part.name, words.OUTCOMES[part.outcome], words.part_sentence(part, verdict)) for part in verdict.parts]
+    rows = [(part.name, outcome_cell(part.outcome), words.part_sentence(part, verdict)) for part in verdict.parts]
     print_table(console, ("part", "outcome", ""), rows)
 
 
-def print_table(console: Console, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print aligned columns. The last may be of any length: it is wrapped on a terminal and in one piece in a log.
-    Names that leave no room for the other columns are printed above them."""
-    widths = [max(cell_len(row[column]) for row in (headings, *rows)) for column in range(len(headings) - 1)]
-    above = console.is_terminal and sum(widths) + 3 * len(widths) > console.width
-    for row in (headings, *rows):
-        line = Text(" " * 4 if above else "")
-        if above:
-            print_line(console, Text(row[0], "dim" if row is headings else ""))
-        for column, width in list(enumerate(widths))[above:]:
-            style = "dim" if row is headings else _STYLES.get(row[column], "") if column == 1 else ""
-            line.append(row[column], style)
-            line.append(" " * (width - cell_len(row[column]) + 3))
-        print_line(console, line, row[-1])
+def outcome_cell(outcome: Outcome) -> Text:
+    return Text(words.OUTCOMES[outcome], COLOURS[outcome])
 
 
 def _explain(console: Console, same: Sequence[CaseVerdict], place: str) -> None:

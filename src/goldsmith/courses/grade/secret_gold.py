@@ -10,8 +10,8 @@ from goldsmith.courses.layout.layout import Assignment, Course
 from goldsmith.errors.grade import NoFreshGold
 from goldsmith.generate.options import options_from
 from goldsmith.generate.pipeline import generate
-from goldsmith.generate.progress import Progress
 from goldsmith.generate.state import CheckSolution
+from goldsmith.process.progress import Progress
 from goldsmith.workspace.copies import make_workspaces
 
 
@@ -27,16 +27,7 @@ def fresh_assignment(
     with make_workspaces(assignment, (), 1, whole=True) as (workspace,):
         copy = Course(workspace.root, assignment.course.config).assignment(assignment.name)
         options = options_from(assignment.course.config, seed=secrets.randbelow(2**32), force=True, redraw=True)
-        outcome = generate(copy, options, _Silent(), check_solution)
+        outcome = generate(copy, options, Progress(), check_solution)
         if outcome.error is not None:
             raise NoFreshGold(assignment.name, outcome.error.message)
         yield copy
-
-
-class _Silent(Progress):
-    def begin(self, assignment: str) -> None: ...
-    def step(self, number: int, detail: str = "") -> None: ...
-    def tick(self) -> None: ...
-    def recipe_prints(self, text: str) -> None: ...
-    def note(self, text: str) -> None: ...
-    def end(self) -> None: ...

@@ -29,10 +29,10 @@ from goldsmith.process.launcher import environment_for
 from goldsmith.process.messages import Job
 from goldsmith.process.process_exit import ProcessExit
 from goldsmith.process.process_groups import Leader, end_group
+from goldsmith.process.progress import Progress
 from goldsmith.process.untrusted_files import UntrustedFolder
 from goldsmith.workspace.copies import Workspace, make_workspaces
 
-Tell = Callable[[int, int], None]
 """Called often, with how many tests have begun on the solution and on the starter."""
 
 _POLL_INTERVAL_S = 0.02
@@ -49,7 +49,9 @@ class Side:
     junit: bytes | None
 
 
-def run_sides(assignment: Assignment, chosen: Chosen, *, timeout: float, select: str, tell: Tell) -> tuple[Side, Side]:
+def run_sides(
+    assignment: Assignment, chosen: Chosen, *, timeout: float, select: str, progress: Progress
+) -> tuple[Side, Side]:
     """Run the tests on the solution and on the starter, each within `timeout` seconds."""
     if importlib.util.find_spec("pytest") is None:
         raise PytestMissing
@@ -60,7 +62,7 @@ def run_sides(assignment: Assignment, chosen: Chosen, *, timeout: float, select:
                 for run in runs:
                     run.start()
                 while sum(run.running() for run in runs):
-                    tell(one.started, two.started)
+                    progress.step(f"internal tests begun: {one.started} on the solution, {two.started} on the starter")
                     pause(_POLL_INTERVAL_S)
             finally:
                 for run in runs:

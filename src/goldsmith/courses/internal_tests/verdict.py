@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import msgspec
 
 from goldsmith.courses.injection.journal import read_journal
-from goldsmith.courses.internal_tests.run_pytest import Side, Tell, run_sides
+from goldsmith.courses.internal_tests.run_pytest import Side, run_sides
 from goldsmith.courses.internal_tests.suite_result import Counts, SuiteReport, TestOutcome, tests_of
 from goldsmith.courses.layout.layout import Assignment
 from goldsmith.errors.base import AGAINST, COULD_NOT_RUN, GoldsmithError
@@ -17,6 +17,7 @@ from goldsmith.errors.injection import IsInjected
 from goldsmith.errors.internal_tests import PytestMissing
 from goldsmith.foundation.wording import and_more, count_of
 from goldsmith.generate.freshness import Freshness, freshness
+from goldsmith.process.progress import Progress
 
 PASSED, FAILED, NOT_RUN = "passed", "failed", "could-not-run"
 _EXIT_CODES = {PASSED: 0, FAILED: AGAINST, NOT_RUN: COULD_NOT_RUN}
@@ -136,7 +137,7 @@ class Tried:
     starter: Side | None = None
 
 
-def try_internal_tests(assignment: Assignment, *, timeout: float, select: str = "", tell: Tell) -> Tried:
+def try_internal_tests(assignment: Assignment, *, timeout: float, select: str = "", progress: Progress) -> Tried:
     """Run an assignment's internal tests on both sides and judge.
 
     An error about this assignment becomes its verdict, so that others go on.
@@ -148,7 +149,7 @@ def try_internal_tests(assignment: Assignment, *, timeout: float, select: str = 
             raise IsInjected(assignment.name, journal.since)
         chosen = tests_of(assignment)
         gold = freshness(assignment)
-        solution, starter = run_sides(assignment, chosen, timeout=timeout, select=select, tell=tell)
+        solution, starter = run_sides(assignment, chosen, timeout=timeout, select=select, progress=progress)
     except PytestMissing:
         raise
     except GoldsmithError as error:
