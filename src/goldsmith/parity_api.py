@@ -58,10 +58,12 @@ class Parity:
 
     def html(self, path: str | Path) -> None:
         """Write a page to look at: error along the modules, both trees, the tensors that differ."""
-        from goldsmith.html_report.write import require_place, write_parity_page
+        from goldsmith.html_report.page import render_report
+        from goldsmith.html_report.parity_page import parity_report
+        from goldsmith.html_report.write import require_place, write_report
 
         require_place(Path(path))
-        write_parity_page(Path(path), self.report, self._evidence)
+        write_report(Path(path), render_report(parity_report(self.report, self._evidence)))
 
     def write_adapter(self, path: str | Path) -> bool:
         """Write the rules that the report proposes as an adapter file; return False if it proposes none."""

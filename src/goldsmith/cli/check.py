@@ -19,8 +19,8 @@ from goldsmith.cli.options import (
     make_progress,
     report_errors,
 )
+from goldsmith.cli.reports import Output, Wanted, asked_for, report_formats
 from goldsmith.errors.usage import BadOption
-from goldsmith.foundation.log_injection import say
 
 if TYPE_CHECKING:
     from goldsmith.targets.target import Subject, Submission
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 @flag("--reveal", help="Also show gold's values in the Markdown.")
 @flag("--verbose", help="With --markdown: every case and part, not only what to look at first.")
 @option("--html", "page", metavar="FILE", type=PATH, help="Also write a page to look at: curves, trees, tensors.")
+@report_formats("verdict")
 @option("--adapter", metavar="FILE", type=PATH, help="An adapter to use instead of the course's.")
 @option("--timeout", metavar="SECONDS", type=float, help="Stop a case after this much processor time.")
 @option("--device", metavar="D", default="cpu", help="Where models run.")
@@ -54,6 +55,7 @@ def check(
     reveal: bool,
     verbose: bool,
     page: Path | None,
+    formats: tuple[Wanted, ...],
     adapter: Path | None,
     timeout: float | None,
     device: str,
@@ -82,15 +84,17 @@ def check(
     Exit codes: 0 agrees, 1 differs or a provided part was changed, 2 bad usage, 3 could not run, or
     goldsmith itself failed.
     """
+    wanted = asked_for(formats, json=json, markdown=markdown, page=page)
+    json = Wanted("json") in wanted
     with report_errors("check", as_json=json, debug=debug, subjects="submissions") as report:
         check_limits(timeout)
         ask = at_a_terminal() and not json
         if implementation and submission:
             raise BadOption("--with", implementation, "either PATH or --with")
-        if page is not None:
-            from goldsmith.html_report.write import require_place, write_verdict_page
+        output = Output(report, "verdict", wanted, no_color)
+        from goldsmith.judge.evidence import Evidence
 
-            require_place(page)
+        evidence = Evidence() if output.wants("html") else None
         chosen = choose_subject(course, assignment, "check", ask=ask, no_color=no_color)
 
         from goldsmith.check.check import check as judge
@@ -107,22 +111,12 @@ def check(
                 adapter=adapter,
                 allow_stale=allow_stale,
                 watcher=progress.watcher,
-                evidence=None if page is None else Evidence(),
+                evidence=evidence,
             )
             verdict = judge(subject, opened, request)
-        if page is not None and request.evidence is not None:
-            write_verdict_page(page, subject, verdict, request.evidence)
-        if json:
-            report.print([verdict], ok=verdict.exit_code == 0)
-        elif markdown:
-            from goldsmith.courses.grade.verdict_markdown import verdict_markdown
-
-            say(verdict_markdown(verdict, reveal=reveal, verbose=verbose))
-        else:
-            from goldsmith.render.console import open_console
-            from goldsmith.render.verdict import show_verdict
-
-            show_verdict(open_console(no_color=no_color), verdict)
+        output.settings |= {"reveal": reveal, "verbose": verbose, "evidence": evidence, "gold": subject.gold}
+        output.show(verdict)
+        output.finish([verdict], ok=verdict.exit_code == 0)
     raise Exit(verdict.exit_code)
 
 

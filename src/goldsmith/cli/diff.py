@@ -8,6 +8,7 @@ from click.exceptions import Exit
 
 from goldsmith.cli.command import argument, command, flag, option
 from goldsmith.cli.options import PATH, at_a_terminal, choose_subject, course_options, make_progress, report_errors
+from goldsmith.cli.reports import Output, Wanted, asked_for, report_formats
 from goldsmith.errors.base import AGAINST
 
 
@@ -16,6 +17,7 @@ from goldsmith.errors.base import AGAINST
 @argument("revision", "REV", "A git revision to compare with; omit it to compare with a new run.", required=False)
 @flag("--exact", help="Also show differences that are within noise.")
 @option("--html", "page", metavar="FILE", type=PATH, help="Also write a page to look at.")
+@report_formats("difference")
 @flag("--redraw", help="Draw inputs and weights again instead of using recorded ones.")
 @course_options
 def diff(
@@ -23,6 +25,7 @@ def diff(
     revision: str | None,
     exact: bool,
     page: Path | None,
+    formats: tuple[Wanted, ...],
     redraw: bool,
     course: Path,
     json: bool,
@@ -42,12 +45,10 @@ def diff(
 
     Nothing is written. Exit codes: 0 no tensor differs, 1 some do, 2 bad usage, 3 could not run.
     """
+    wanted = asked_for(formats, json=json, page=page)
+    json = Wanted("json") in wanted
     with report_errors("diff", as_json=json, debug=debug) as report:
-        if page is not None:
-            from goldsmith.html_report.write import require_place, write_page
-
-            require_place(page)
-
+        output = Output(report, "difference", wanted, no_color)
         ask = at_a_terminal() and not json
         assignment = choose_subject(course, name, "diff", ask=ask, no_color=no_color)
 
@@ -57,15 +58,6 @@ def diff(
             found = difference_since(assignment, revision)
         else:
             found = difference_by_regenerating(assignment, make_progress(no_color), exact=exact, redraw=redraw)
-        if page is not None:
-            from goldsmith.html_report.diff_page import diff_page
-
-            write_page(page, diff_page(found))
-        if json:
-            report.print([found])
-        else:
-            from goldsmith.render.console import open_console
-            from goldsmith.render.gold_diff import show_difference
-
-            show_difference(open_console(no_color=no_color), found)
+        output.show(found)
+        output.finish([found])
     raise Exit(AGAINST if found.changes else 0)

@@ -19,6 +19,7 @@ from goldsmith.cli.options import (
     report_errors,
     several_assignments,
 )
+from goldsmith.cli.reports import Output, Wanted, asked_for
 from goldsmith.errors.base import COULD_NOT_RUN
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ def generate(
     yes: bool,
     no_wait: bool,
     verbose: bool,
+    formats: tuple[Wanted, ...],
     course: Path,
     json: bool,
     no_color: bool,
@@ -70,6 +72,8 @@ def generate(
     Exit codes: 0 all well, 1 gold would change (with --check, without --yes, or kept in a review), 2 bad usage or
     configuration, 3 could not run or gold refused.
     """
+    wanted = asked_for(formats, json=json)
+    json = Wanted("json") in wanted
     outcomes: list[Outcome] = []
     with report_errors("generate", as_json=json, debug=debug, finished=outcomes) as report:
         from goldsmith.generate.options import options_from
@@ -92,7 +96,7 @@ def generate(
         interactive = at_a_terminal() and not (yes or json)
         asking = asking_of(interactive=interactive, yes=yes, check=check, review=review)
         chosen = choose(found, assignments, "generate", ask=interactive, no_color=no_color)
-        show = Show(report=report, as_json=json, no_color=no_color, verbose=verbose)
+        show = Show(Output(report, "gold", wanted, no_color), verbose)
         if check:
             given = {"seed": seed, "device": device}
             check_gold(chosen, options, {name: it for name, it in given.items() if it is not None}, show, outcomes)

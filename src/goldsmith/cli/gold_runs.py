@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from goldsmith.cli.command import Function, add_options, flag, option
-from goldsmith.cli.options import JsonReport, Seconds, make_progress
+from goldsmith.cli.options import Seconds, make_progress
+from goldsmith.cli.reports import Output, report_formats
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from goldsmith.generate.options import Options
     from goldsmith.generate.outcome import Outcome
     from goldsmith.gold.diff import TensorChange
-    from goldsmith.render.summary import Summary
     from goldsmith.targets.target import Project, Subject
 
 
@@ -45,6 +45,7 @@ _OPTIONS = (
     flag("--yes", "-y", help="Do not ask any questions."),
     flag("--no-wait", help="Exit instead of waiting if another goldsmith is running here."),
     flag("--verbose", "-v", help="Show what the recipe prints."),
+    report_formats("gold"),
 )
 _QUESTION_LINES = 6
 """Lines that a question takes, so that what it is about stays visible above it."""
@@ -80,10 +81,12 @@ def asking_of(*, interactive: bool, yes: bool, check: bool, review: bool) -> Ask
 class Show:
     """How outcomes are shown."""
 
-    report: JsonReport
-    as_json: bool
-    no_color: bool
+    output: Output
     verbose: bool
+
+    @property
+    def no_color(self) -> bool:
+        return self.output.no_color
 
 
 def check_gold(
@@ -127,7 +130,7 @@ def make_gold(
     from goldsmith.workspace.lock import project_lock
 
     progress = make_progress(show.no_color, verbose=show.verbose)
-    doing = f"goldsmith {show.report.command} {' '.join(chosen)}"
+    doing = f"goldsmith {show.output.report.command} {' '.join(chosen)}"
     with project_lock(project, doing, wait=wait, on_wait=progress.note):
         for name, (assignment, own) in chosen.items():
 
@@ -151,7 +154,7 @@ def _agrees(name: str, changes: Sequence[TensorChange], others: Sequence[str], s
     from goldsmith.render.gold_diff import show_changes
 
     stderr = open_console(no_color=show.no_color, stderr=True)
-    if changes and not show.as_json and asking != "each case":
+    if changes and not show.output.as_json and asking != "each case":
         show_changes(stderr, changes, below=_QUESTION_LINES if asking == "once" else 0)
     if asking == "nothing, keep":
         return False
@@ -182,19 +185,16 @@ def _that_can_be_done(assignment: Subject, outcome: Outcome) -> Outcome:
 
 
 def _report(outcome: Outcome, show: Show, *, after: bool) -> None:
-    if not show.as_json:
-        _summary(show).show(outcome, after=after)
+    if after and show.output.is_shown:
+        from goldsmith.render.console import print_line
+
+        print_line(show.output.console)
+    show.output.show(outcome)
 
 
 def report_all(outcomes: list[Outcome], show: Show) -> None:
-    if show.as_json:
-        show.report.print(outcomes, ok=all(item.ok for item in outcomes))
-    elif len(outcomes) > 1:
-        _summary(show).show_table(outcomes)
+    show.output.finish(outcomes, ok=all(item.ok for item in outcomes))
+    if len(outcomes) > 1 and show.output.is_shown:
+        from goldsmith.render.summary import Summary
 
-
-def _summary(show: Show) -> Summary:
-    from goldsmith.render.console import open_console
-    from goldsmith.render.summary import Summary
-
-    return Summary(open_console(no_color=show.no_color))
+        Summary(show.output.console).show_table(outcomes)

@@ -22,6 +22,7 @@ from goldsmith.cli.options import (
     refuse_recipes,
     report_errors,
 )
+from goldsmith.cli.reports import Output, Wanted, asked_for, report_formats
 from goldsmith.errors.base import COULD_NOT_RUN
 from goldsmith.errors.usage import BadOption
 from goldsmith.foundation.log_injection import say
@@ -73,11 +74,12 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     help="Also write a page to look at, of the class, and one for each student next to the feedback. Without FILE, "
     "class.html next to the grades.",
 )
-@option(
-    "--format",
-    "form",
-    type=click.Choice(["canvas", "autolab"]),
-    help="canvas: also write canvas.csv, the gradebook of --gradebook with everybody's points. autolab: print one "
+@report_formats(
+    "class",
+    "canvas",
+    "autolab",
+    help="Print it as csv, html, junit, markdown, or another installed format; =FILE writes that besides the screen. "
+    "canvas: also write canvas.csv, the gradebook of --gradebook with everybody's points. autolab: print one "
     "submission's feedback and, as the last line, its points.",
 )
 @option("--gradebook", metavar="FILE", type=PATH, help="The gradebook that Canvas exported, for --format canvas.")
@@ -107,7 +109,7 @@ def grade(
     memory: float,
     verbose: bool,
     page: str | None,
-    form: str | None,
+    formats: tuple[Wanted, ...],
     gradebook: Path | None,
     column: str,
     names: Path | None,
@@ -137,6 +139,9 @@ def grade(
     Exit codes: 0 graded, 1 a submission could not be run, 2 bad usage, 3 could not grade,
     or goldsmith itself failed on a submission, which then has no verdict.
     """
+    form = next((item.name for item in formats if item.name in ("canvas", "autolab")), None)
+    wanted_formats = asked_for([item for item in formats if item.name != form], json=json)
+    json = Wanted("json") in wanted_formats
     finished: list[GradedSubmission] = []
     with report_errors("grade", as_json=json, debug=debug, subjects="submissions", finished=finished) as report:
         require("grade --allow-unsandboxed") if allow_unsandboxed else require_sandbox()
@@ -145,9 +150,8 @@ def grade(
             page, submissions = "", (page, *submissions)  # `--html submissions/`: what follows is graded
         class_page = Path(page) if page else None
         if class_page is not None:
-            from goldsmith.html_report.write import require_place, write_page
-
-            require_place(class_page)
+            wanted_formats.append(Wanted("html", class_page))
+        reports = Output(report, "class", wanted_formats, no_color)
         ask = at_a_terminal() and not json and bool(refs)
         refuse_recipes("grade", assignment)
         chosen = choose_one(open_course(course), assignment, "grade", ask=ask, no_color=no_color, after=" submissions/")
@@ -215,22 +219,19 @@ def grade(
                 _engine(engine, scheduler, count, tls, stderr.print),
                 on_grade,
                 verbose=verbose,
-                pages=_pages(folder, class_page) if page is not None else None,
+                pages=_pages(folder, class_page) if page is not None or reports.wants("html") else None,
                 page_apart=class_page is not None,
                 canvas=canvas,
                 left_out=collected.left_out,
                 as_one=collected.as_one,
             )
             result = grade_all(wanted)
-        if class_page is not None:
-            write_page(class_page, result.page)
+        reports.settings |= {"folder": chosen.course.relative(folder), "rubric": grader.rubric}
         if form == "autolab":
             say(_for_autolab(result.grades[0], items[0].name, chosen, folder))
-        elif json:
-            report.print(render.graded_submissions(result.grades), more=render.summarise_class(result))
         else:
-            render.show_grades(open_console(no_color=no_color), result.grades, result.overview)
-            say(render.closing_lines(result, chosen.course.relative(folder)))
+            reports.show(result)
+        reports.finish(render.graded_submissions(result.grades), [result], more=render.summarise_class(result))
     could_not = any(item.outcome == "could-not-run" for item in result.grades)
     failed = any(item.outcome == "error" for item in result.grades)
     raise Exit(COULD_NOT_RUN if failed else 1 if could_not else 0)

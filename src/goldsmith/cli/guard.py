@@ -9,6 +9,7 @@ from click.exceptions import Exit
 
 from goldsmith.cli.command import argument, command, flag, option
 from goldsmith.cli.options import PATH, course_options, open_course, report_errors
+from goldsmith.cli.reports import Output, Wanted, asked_for, report_formats
 from goldsmith.errors.base import AGAINST
 from goldsmith.foundation.log_injection import say
 
@@ -20,9 +21,17 @@ if TYPE_CHECKING:
 @argument("path", "PATH", "A folder or file that students get.", type=PATH, required=False)
 @option("--ref", metavar="REV", help="A git revision with its history.")
 @flag("--staged", help="Only what is staged for the next commit.")
+@report_formats("leaks")
 @course_options
 def guard(
-    path: Path | None, ref: str | None, staged: bool, course: Path, json: bool, no_color: bool, debug: bool
+    path: Path | None,
+    ref: str | None,
+    staged: bool,
+    formats: tuple[Wanted, ...],
+    course: Path,
+    json: bool,
+    no_color: bool,
+    debug: bool,
 ) -> None:
     """Say whether any solution is visible in what students get.
 
@@ -38,14 +47,15 @@ def guard(
 
     Exit codes: 0 nothing found, 1 something was, 2 bad usage, 3 it could not know what to look for.
     """
+    wanted = asked_for(formats, json=json)
     findings: list[Finding] = []
-    with report_errors("guard", as_json=json, debug=debug, subjects="findings") as report:
+    with report_errors("guard", as_json=Wanted("json") in wanted, debug=debug, subjects="findings") as report:
         from goldsmith.courses.guard.public_files import public_at, public_files, public_in, staged_files
         from goldsmith.courses.guard.scan import guarded_by, injected_findings, sweep
         from goldsmith.errors.course import OneTargetOnly, Unreadable
-        from goldsmith.render.console import open_console
-        from goldsmith.render.guard import GuardSummary, leaks_from, show_leaks
+        from goldsmith.render.guard import GuardSummary, leaks_from
 
+        output = Output(report, "leaks", wanted, no_color)
         if (path is not None) + (ref is not None) + staged > 1:
             raise OneTargetOnly
         if path is not None and not path.exists():
@@ -68,8 +78,7 @@ def guard(
             say(f"goldsmith guard: note that {text}.", stderr=True)
         what = str(path) if path is not None else ref or ("what is staged" if staged else "this course")
         leaks = leaks_from(findings)
-        if json:
-            report.print(leaks, ok=not leaks, more=GuardSummary(not_looked_into=tuple(swept.unseen)))
-        else:
-            show_leaks(open_console(no_color=no_color), leaks, swept.unseen, what, len(guarded.secrets))
+        output.settings |= {"unseen": swept.unseen, "where": what, "parts_sought": len(guarded.secrets)}
+        output.show(leaks)
+        output.finish(leaks, [leaks], ok=not leaks, more=GuardSummary(not_looked_into=tuple(swept.unseen)))
     raise Exit(AGAINST if findings else 0)

@@ -10,6 +10,7 @@ from click.exceptions import Exit
 
 from goldsmith.cli.command import argument, command, flag, option
 from goldsmith.cli.options import PATH, make_progress, output_options, report_errors
+from goldsmith.cli.reports import Output, Wanted, asked_for, report_formats
 from goldsmith.errors.usage import BadOption, BadUsage
 
 _DTYPES = ("float64", "float32", "bfloat16", "float16")
@@ -45,6 +46,7 @@ _DTYPES = ("float64", "float32", "bfloat16", "float16")
 @option("--atol", metavar="X", type=float, help="An absolute tolerance, instead of REF's measured noise.")
 @flag("--brief", help="With --json, only what leads to the line that is wrong, for a coding agent: some 2 kB.")
 @option("--html", "page", metavar="FILE", type=PATH, help="Also write a page to look at: curves, trees, tensors.")
+@report_formats("parity")
 @option("--seed", metavar="N", type=int, default=42, help="Seeds weights and inputs.")
 @option("--threads", metavar="N", type=int, default=1, help="Threads of each process.")
 @output_options
@@ -70,6 +72,7 @@ def parity(
     atol: float | None,
     brief: bool,
     page: Path | None,
+    formats: tuple[Wanted, ...],
     seed: int,
     threads: int,
     json: bool,
@@ -98,6 +101,8 @@ def parity(
 
     Exit codes: 0 agrees, 1 differs, 2 bad usage, 3 could not run, or inconclusive.
     """
+    wanted = asked_for(formats, json=json, page=page)
+    json = Wanted("json") in wanted
     with report_errors("parity", as_json=json, debug=debug, subjects="candidates") as report:
         _check_options(reference, candidate, setup, inputs, own_inputs)
         if brief and not json:
@@ -107,10 +112,7 @@ def parity(
         _check_numbers(steps, threads, seed, dtype)
         if proposed is not None and (proposed.exists() or not proposed.absolute().parent.is_dir()):
             raise BadOption("--write-adapter", proposed, "a file that does not exist yet, in a folder that does")
-        if page is not None:
-            from goldsmith.html_report.write import require_place, write_parity_page
-
-            require_place(page)
+        output = Output(report, "parity", wanted, no_color)
 
         import msgspec
 
@@ -155,19 +157,13 @@ def parity(
             on_command_line=True,
         )
         with make_progress(no_color).of("parity") as progress:
-            evidence = None if page is None else Evidence()
+            evidence = Evidence() if output.wants("html") else None
             found = judge_in_processes(mine, theirs, ask, progress, evidence)
-        if page is not None and evidence is not None:
-            write_parity_page(page, found, evidence)
         if proposed is not None:
             _write_adapter(proposed, found.adapter_lines)
-        if json:
-            report.print([in_brief(found) if brief else found], ok=found.exit_code == 0)
-        else:
-            from goldsmith.render.console import open_console
-            from goldsmith.render.parity import show_parity
-
-            show_parity(open_console(no_color=no_color), found)
+        output.settings["evidence"] = evidence
+        output.show(found)
+        output.finish([in_brief(found) if brief else found], [found], ok=found.exit_code == 0)
     raise Exit(found.exit_code)
 
 

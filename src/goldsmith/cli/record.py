@@ -9,6 +9,7 @@ from click.exceptions import Exit
 from goldsmith.cli.command import argument, command, option
 from goldsmith.cli.gold_runs import Show, asking_of, calibration, check_gold, gold_run_options, make_gold, report_all
 from goldsmith.cli.options import at_a_terminal, output_options, report_errors
+from goldsmith.cli.reports import Output, Wanted, asked_for
 from goldsmith.errors.base import COULD_NOT_RUN
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ def record(
     yes: bool,
     no_wait: bool,
     verbose: bool,
+    formats: tuple[Wanted, ...],
     json: bool,
     no_color: bool,
     debug: bool,
@@ -63,6 +65,8 @@ def record(
     Exit codes: 0 all well, 1 gold would change (with --check, or without --yes), 2 bad usage, 3 could not run or gold
     refused.
     """
+    wanted = asked_for(formats, json=json)
+    json = Wanted("json") in wanted
     outcomes: list[Outcome] = []
     with report_errors("record", as_json=json, debug=debug, finished=outcomes) as report:
         from goldsmith.check.implementations import open_to_record
@@ -70,7 +74,7 @@ def record(
 
         interactive = at_a_terminal() and not (yes or json)
         asking = asking_of(interactive=interactive, yes=yes, check=check, review=review)
-        show = Show(report=report, as_json=json, no_color=no_color, verbose=verbose)
+        show = Show(Output(report, "gold", wanted, no_color), verbose)
         for lone in [open_to_record(text, implementation) for text in dict.fromkeys(recipes)]:
             config = lone.project.config
             options = options_from(

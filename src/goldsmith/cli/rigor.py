@@ -21,6 +21,7 @@ from goldsmith.cli.options import (
     report_errors,
     several_assignments,
 )
+from goldsmith.cli.reports import Output, Wanted, asked_for, report_formats
 from goldsmith.errors.usage import BadOption
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 @flag("--all", "everything", help="Also list mutants that were killed or that no case runs.")
 @flag("--list", "listed", help="Show the mutants without trying them.")
 @option("--html", "page", metavar="FILE", type=PATH, help="Also write a page to look at.")
+@report_formats("rigor")
 @flag("--again", help="Try all again, even those with a cached result.")
 @option(
     "--jobs", "-j", metavar="N", type=click.IntRange(1), help="How many run at once; default one for each processor."
@@ -62,6 +64,7 @@ def rigor(
     everything: bool,
     listed: bool,
     page: Path | None,
+    formats: tuple[Wanted, ...],
     again: bool,
     jobs: int | None,
     allow_stale: bool,
@@ -86,16 +89,15 @@ def rigor(
 
     Exit codes: 0 measured, 1 below `--min`, 2 bad usage, 3 a mutant could not be tried.
     """
+    asked = asked_for(formats, json=json, page=page)
+    json = Wanted("json") in asked
     mutants: list[MutantResult] = []
     measured: list[Rigor] = []
     with report_errors("rigor", as_json=json, debug=debug, subjects="mutants", finished=mutants) as report:
         if least is not None and not 0 < least <= 1:
             raise BadOption("--min", least, "a score above 0 and at most 1")
         refuse_recipes("rigor", *assignments)
-        if page is not None:
-            from goldsmith.html_report.write import require_place, write_page
-
-            require_place(page)
+        output = Output(report, "rigor", asked, no_color, {"everything": everything})
         opened = open_course(course)
         ask = at_a_terminal() and not json
         named = choose(opened, assignments, "rigor", ask=ask, no_color=no_color)
@@ -105,11 +107,10 @@ def rigor(
         from goldsmith.doctor import processors
         from goldsmith.generate.options import options_from
         from goldsmith.mutants.measure import RigorOptions, mutants_for, with_any_mutant
-        from goldsmith.render import rigor as render
         from goldsmith.render import rigor_json
-        from goldsmith.render.console import open_console, print_line
+        from goldsmith.render.console import print_line
+        from goldsmith.render.rigor import show_mutants
 
-        console = open_console(no_color=no_color)
         config = opened.config
         wanted = RigorOptions(
             options=options_from(config),
@@ -128,25 +129,20 @@ def rigor(
             if json:
                 report.print(rigor_json.listed_mutants(known))
             else:
-                render.show_mutants(console, [item for some in known.values() for item in some])
+                show_mutants(output.console, [item for some in known.values() for item in some])
             raise Exit(0)
         for assignment in chosen:
             result = _measure(assignment, wanted, no_color)
             measured.append(result)
             mutants += rigor_json.mutant_results([result])
-            if not json:
-                render.show_rigor(console, result, everything=everything)
-        if page is not None:
-            from goldsmith.html_report.rigor_page import rigor_page
-
-            write_page(page, rigor_page(measured))
+            output.show(result)
         below = [item for item in measured if least is not None and (item.score is None or item.score < least)]
         untried = any(item.of("could-not-run") for item in measured)
-        if json:
-            report.print(mutants, ok=not below and not untried, more=rigor_json.summarise_rigor(measured))
-        elif below:
+        summary = rigor_json.summarise_rigor(measured)
+        output.finish(mutants, measured, ok=not below and not untried, more=summary)
+        if below and output.is_shown:
             names = ", ".join(item.assignment for item in below)
-            print_line(console, Text(f"Below --min {least}: {names}.", "bold red"))
+            print_line(output.console, Text(f"Below --min {least}: {names}.", "bold red"))
     raise Exit(1 if below else 3 if untried else 0)
 
 

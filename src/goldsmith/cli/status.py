@@ -8,14 +8,24 @@ from click.exceptions import Exit
 
 from goldsmith.cli.command import argument, command, flag
 from goldsmith.cli.options import choose_subjects, course_options, open_course, report_errors
+from goldsmith.cli.reports import Output, Wanted, asked_for, report_formats
 from goldsmith.errors.base import AGAINST
 
 
 @command
 @argument("recipes", "A… | RECIPE…", "Names of assignments, or recipe files; omit them for the course.", nargs=-1)
 @flag("--check", help="Exit with 1 unless all gold is fresh and nothing is injected.")
+@report_formats("status")
 @course_options
-def status(recipes: tuple[str, ...], check: bool, course: Path, json: bool, no_color: bool, debug: bool) -> None:
+def status(
+    recipes: tuple[str, ...],
+    check: bool,
+    formats: tuple[Wanted, ...],
+    course: Path,
+    json: bool,
+    no_color: bool,
+    debug: bool,
+) -> None:
     """Show for every assignment whether its gold is fresh, stale (and why) or missing, or its solution injected.
 
     Compares hashes only: neither torch nor NumPy is imported, and nothing is run.
@@ -27,7 +37,8 @@ def status(recipes: tuple[str, ...], check: bool, course: Path, json: bool, no_c
 
     Exit codes: 0 whatever it finds; with --check, 1 unless all gold is fresh.
     """
-    with report_errors("status", as_json=json, debug=debug) as report:
+    wanted = asked_for(formats, json=json)
+    with report_errors("status", as_json=Wanted("json") in wanted, debug=debug) as report:
         from goldsmith.generate.status import course_status, subject_status
         from goldsmith.targets.lone_recipe import is_recipe_file
 
@@ -37,12 +48,8 @@ def status(recipes: tuple[str, ...], check: bool, course: Path, json: bool, no_c
         else:
             items = course_status(found or open_course(course))
         current = not check or all(item.outcome == "fresh" for item in items)
-        if json:
-            report.print(items, ok=current)
-        else:
-            from goldsmith.render.console import open_console
-            from goldsmith.render.status import show_status
-
-            show_status(open_console(no_color=no_color), items, found)
+        output = Output(report, "status", wanted, no_color, {"course": found})
+        output.show(items)
+        output.finish(items, [items], ok=current)
     if not current:
         raise Exit(AGAINST)

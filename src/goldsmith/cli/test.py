@@ -19,6 +19,7 @@ from goldsmith.cli.options import (
     report_errors,
     several_assignments,
 )
+from goldsmith.cli.reports import Output, Wanted, asked_for, report_formats
 
 if TYPE_CHECKING:
     from goldsmith.courses.internal_tests.verdict import InternalVerdict
@@ -37,11 +38,13 @@ if TYPE_CHECKING:
     help="Stop an assignment's tests after this much processor time.",
     show_default="600",
 )
+@report_formats("tests")
 @course_options
 def try_tests(
     assignments: tuple[str, ...],
     select: str,
     timeout: float | None,
+    formats: tuple[Wanted, ...],
     course: Path,
     json: bool,
     no_color: bool,
@@ -63,29 +66,29 @@ def try_tests(
 
     Exit codes: 0 passed, 1 failed on the solution or not on the starter, 2 bad usage, 3 could not run.
     """
+    wanted = asked_for(formats, json=json)
+    json = Wanted("json") in wanted
     verdicts: list[InternalVerdict] = []
     with report_errors("test", as_json=json, debug=debug, finished=verdicts) as report:
+        output = Output(report, "tests", wanted, no_color)
         refuse_recipes("test", *assignments)
         found = open_course(course)
         ask = at_a_terminal() and not json
         chosen = choose(found, assignments, "test", ask=ask, no_color=no_color)
 
-        from goldsmith.render.console import open_console, print_line
-        from goldsmith.render.internal_tests import show_internal, show_internals
+        from goldsmith.render.console import print_line
+        from goldsmith.render.internal_tests import show_internals
 
-        console = open_console(no_color=no_color)
         for number, assignment in enumerate(chosen):
             verdict = _tried(assignment, select, timeout or found.config.timeout, no_color)
             verdicts.append(verdict)
-            if not json:
-                if number:
-                    print_line(console)
-                show_internal(console, verdict)
-        if json:
-            report.print(verdicts, ok=all(item.exit_code == 0 for item in verdicts))
-        elif len(verdicts) > 1:
-            print_line(console)
-            show_internals(console, verdicts)
+            if number and output.is_shown:
+                print_line(output.console)
+            output.show(verdict)
+        output.finish(verdicts, ok=all(item.exit_code == 0 for item in verdicts))
+        if len(verdicts) > 1 and output.is_shown:
+            print_line(output.console)
+            show_internals(output.console, verdicts)
     raise Exit(max(item.exit_code for item in verdicts))
 
 

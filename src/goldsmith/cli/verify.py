@@ -9,6 +9,7 @@ from click.exceptions import Exit
 
 from goldsmith.cli.command import argument, command, flag
 from goldsmith.cli.options import at_a_terminal, choose_subjects, course_options, make_progress, report_errors
+from goldsmith.cli.reports import Output, Wanted, asked_for, report_formats
 from goldsmith.foundation.platforms import require
 
 if TYPE_CHECKING:
@@ -18,9 +19,16 @@ if TYPE_CHECKING:
 @command
 @argument("assignments", "A… | all", "Names of assignments, or recipe files; omit them for a menu, or all.", nargs=-1)
 @flag("--reproduce", help="Also run the recipe again and compare.")
+@report_formats("proof")
 @course_options
 def verify(
-    assignments: tuple[str, ...], reproduce: bool, course: Path, json: bool, no_color: bool, debug: bool
+    assignments: tuple[str, ...],
+    reproduce: bool,
+    formats: tuple[Wanted, ...],
+    course: Path,
+    json: bool,
+    no_color: bool,
+    debug: bool,
 ) -> None:
     """Read published gold back and repeat every check, hashes included.
 
@@ -36,9 +44,12 @@ def verify(
 
     Exit codes: 0 all sound, 1 a check failed or tensors moved beyond noise, 2 bad usage, 3 there is no gold.
     """
+    wanted = asked_for(formats, json=json)
+    json = Wanted("json") in wanted
     proofs: list[Proof] = []
     with report_errors("verify", as_json=json, debug=debug, finished=proofs) as report:
         require("verify --reproduce" if reproduce else "verify")
+        output = Output(report, "proof", wanted, no_color)
         ask = at_a_terminal() and not json
         names = assignments or ([] if ask else ["all"])
         for assignment in choose_subjects(course, names, "verify", ask=ask, no_color=no_color):
@@ -49,11 +60,6 @@ def verify(
             if reproduce:
                 proof = run_again(proof, assignment, make_progress(no_color))
             proofs.append(proof)
-            if not json:
-                from goldsmith.render.console import open_console
-                from goldsmith.render.gold_diff import show_proof
-
-                show_proof(open_console(no_color=no_color), proof)
-        if json:
-            report.print(proofs, ok=all(proof.exit_code == 0 for proof in proofs))
+            output.show(proof)
+        output.finish(proofs, ok=all(proof.exit_code == 0 for proof in proofs))
     raise Exit(max((proof.exit_code for proof in proofs), default=0))

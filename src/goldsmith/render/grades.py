@@ -65,6 +65,13 @@ def show_grades(console: Console, grades: Sequence[Grade], overview: Overview) -
     print_line(console, Text(summary_line(overview), "bold"))
 
 
+def show_class(console: Console, result: Class, where: Path) -> None:
+    """Show everybody's grades, the class, and what was written where."""
+    show_grades(console, result.grades, result.overview)
+    for line in closing_lines(result, where).splitlines():
+        print_line(console, line, keep=True)
+
+
 def closing_lines(result: Class, where: Path) -> str:
     """Say how submissions were sandboxed and what that means, what was written where, and what happened to earlier
     files."""

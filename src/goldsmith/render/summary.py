@@ -57,10 +57,7 @@ class Summary:
         self._console = console
         self._rich = console.is_terminal
 
-    def show(self, outcome: Outcome, *, after: bool = False) -> None:
-        """Show one outcome; with `after`, separate it from the one before by an empty line."""
-        if after:
-            self._line()
+    def show(self, outcome: Outcome) -> None:
         self._title(outcome)
         if outcome.files:
             self._files(outcome)

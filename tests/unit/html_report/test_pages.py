@@ -18,7 +18,7 @@ from goldsmith.html_report.page import render_report
 from goldsmith.html_report.pictures import MAX_SIDE, MAX_SLICES, cut_into_slices, png, profiles, units_of_tolerance
 from goldsmith.html_report.verdict_page import source_of, verdict_report
 from goldsmith.html_report.view import Node
-from goldsmith.html_report.write import require_place, write_page
+from goldsmith.html_report.write import require_place, write_report
 from goldsmith.judge.evidence import Evidence, TensorEvidence
 from support.made_pages import HOSTILE, a_verdict, an_environment, evidence_of
 
@@ -128,7 +128,7 @@ def test_code_is_shown_from_the_definition_to_its_end() -> None:
 
 def test_only_an_earlier_page_is_replaced(tmp_path: Path) -> None:
     place = tmp_path / "page.html"
-    write_page(place, page_of())
+    write_report(place, page_of())
     require_place(place)
     mine = tmp_path / "notes.html"
     mine.write_text("<p>my own</p>")
