@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from goldsmith.reports import FORMATS, formats_of
+from goldsmith.cli.reports import FORMATS, formats_of
 from support.check_course import checked_course, hand_in
 from support.course import CourseOnDisk
 

@@ -2,12 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
-from typing import Self
-
-from goldsmith.process.launcher import Watcher
-
 
 class Progress:
     """What is reported to. This one shows nothing."""
@@ -29,19 +23,3 @@ class Progress:
 
     def end(self) -> None:
         """Report that the work is over, successful or not."""
-
-    @contextlib.contextmanager
-    def of(self, name: str) -> Iterator[Self]:
-        """Report from the beginning to the end of a block."""
-        self.begin(name)
-        try:
-            yield self
-        finally:
-            self.end()
-
-    @property
-    def watcher(self) -> Watcher:
-        """Report the cases of a replay, which come in no order that a stage could be made of."""
-        return Watcher(
-            on_case=lambda event: self.step(f"{event.case}, {event.number} of {event.of}"), on_tick=self.tick
-        )

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Self
 
 from rich.console import Console, Group
 from rich.live import Live
 from rich.spinner import Spinner
 from rich.text import Text
 
+from goldsmith.process.launcher import Watcher
 from goldsmith.process.progress import Progress
 from goldsmith.render.console import print_line
 
@@ -33,8 +36,9 @@ class ShownProgress(Progress):
         self._live: Live | None = None
 
     def begin(self, name: str) -> None:
-        self._name, self._stage, self._detail = name, "", ""
+        self._name = name
         self._began = self._said = time.monotonic()
+        self.step()
         if self._console.is_terminal:
             self._live = Live(
                 get_renderable=self._picture, console=self._console, refresh_per_second=10, transient=True
@@ -69,6 +73,22 @@ class ShownProgress(Progress):
         if self._live is not None:
             self._live.stop()
             self._live = None
+
+    @contextlib.contextmanager
+    def of(self, name: str) -> Iterator[Self]:
+        """Report from the beginning to the end of a block."""
+        self.begin(name)
+        try:
+            yield self
+        finally:
+            self.end()
+
+    @property
+    def watcher(self) -> Watcher:
+        """Report the cases of a replay, which come in no order that a stage could be made of."""
+        return Watcher(
+            on_case=lambda event: self.step(f"{event.case}, {event.number} of {event.of}"), on_tick=self.tick
+        )
 
     def _say(self) -> None:
         self._said = time.monotonic()
