@@ -13,7 +13,7 @@ import msgspec
 
 from goldsmith.errors.parity import BadAdapterRules, BadTolerance, CannotCombine, NoSuchDtype, NotCallable
 from goldsmith.judge.evidence import Evidence
-from goldsmith.model_parity.both_sides import ParityAsk
+from goldsmith.model_parity.both_sides import ParityRequest
 from goldsmith.model_parity.judge import judge_parity
 from goldsmith.model_parity.noise import QUICK
 from goldsmith.model_parity.result import ModuleParity, ParityReport
@@ -155,7 +155,7 @@ def parity(
         )
         return Parity(msgspec.structs.replace(report, reference=_name(reference), name=_name(candidate)))
     options: dict[str, Any] = {"seed": seed, "loss": loss, "optimizer": optimizer, "dtype": wanted, "copied": copy}
-    ask = ParityAsk(
+    request = ParityRequest(
         reference=_name(reference),
         candidate=_name(candidate),
         weights=weights,
@@ -175,7 +175,7 @@ def parity(
         two = LiveSide(candidate, inputs_candidate, adapter=rules, convert=convert, **options)
         stack.callback(two.close)
         evidence = Evidence()
-        return Parity(judge_parity(one, two, ask, progress or (lambda text: None), evidence), evidence)
+        return Parity(judge_parity(one, two, request, progress or (lambda text: None), evidence), evidence)
 
 
 def _name(target: Any) -> str:

@@ -36,7 +36,7 @@ from goldsmith.model_parity.result import (
 from goldsmith.model_parity.weight_guesses import WeightGuess, guess_places
 from goldsmith.model_parity.weight_words import guess_notes
 from goldsmith.model_parity.words import arrangement
-from goldsmith.process.sides import Described, LoadAsk, Loaded
+from goldsmith.runs.implementation import Described, Loaded, LoadRequest
 from goldsmith.weights.held_numbers import pairs_by_numbers
 from goldsmith.weights.models import is_module
 from goldsmith.weights.rules import Adapter
@@ -112,7 +112,7 @@ def compare_in_step(
     mine, theirs = (dict(model.named_parameters()) for model in (reference, candidate))
     described = _described(reference), _described(candidate)
     if not weights:
-        adapter = with_guesses(adapter, LoadAsk(), pairs_by_numbers(mine, theirs))
+        adapter = with_guesses(adapter, LoadRequest(), pairs_by_numbers(mine, theirs))
     try:
         plans = _plans(described, adapter, settings_of(candidate))
     except CannotPlace as problem:
@@ -219,7 +219,7 @@ def _plans(described: tuple[Described, Described], adapter: Adapter, settings: M
     ways += [(turned, None) for turned in (turned_matrices(mine, theirs),) if turned]
     ways += [((), guess) for guess in guesses]
     for turned, guess in ways:
-        rules = adapter if guess is None else with_guesses(adapter, LoadAsk(guessed=guess.rules))
+        rules = adapter if guess is None else with_guesses(adapter, LoadRequest(guessed=guess.rules))
         try:
             placed = plan(mine.weights, theirs.weights, rules, "", settings, turned=turned)
         except CannotPlace as problem:
@@ -261,7 +261,7 @@ def _guess_report(trial: _Trial) -> WeightGuessReport | None:
 
 def _condition(made: _Plan, mine: Mapping[str, Any], adapter: Adapter) -> str:
     """Say which matrices must be stored the other way round for the two to agree, where nothing else shows it."""
-    arranged = arranged_weights(made.found.placed, mine, LoadAsk(turned=tuple(made.turned)), adapter)
+    arranged = arranged_weights(made.found.placed, mine, LoadRequest(turned=tuple(made.turned)), adapter)
     return arrangement(Loaded(arranged=tuple(arranged)))
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from goldsmith.check.recipe_failures import RECIPE, excuse
 from goldsmith.judge.verdicts import COULD_NOT_RUN, ERROR, CaseVerdict
-from goldsmith.process.messages import Failure, Frame
+from goldsmith.runs.run import Failure, Frame
 from goldsmith.sandbox import private_network
 from goldsmith.sandbox.capabilities import probe
 from support.course import RECIPE_FILE, SOLUTION_FILE, CourseOnDisk

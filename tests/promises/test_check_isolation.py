@@ -13,8 +13,8 @@ from goldsmith.foundation.ignored_names import GRADES, GRADES_MARK
 from goldsmith.generate.options import Options
 from goldsmith.gold.load import load_gold
 from goldsmith.process.fork_client import ForkClient
-from goldsmith.process.messages import Attempt
-from goldsmith.process.result_log import write_attempt
+from goldsmith.process.result_log import write_run
+from goldsmith.runs.run import Run
 from support.check_course import check, checked_course, hand_in, judge, outcomes
 from support.course import CourseOnDisk
 
@@ -92,7 +92,7 @@ def test_a_link_to_the_right_answer_is_no_answer(checked: CourseOnDisk, tmp_path
     reference = tmp_path / "answer"
     right = {"output": load_gold(checked.gold())["scaled"].output}
     for run in ("plain", "repeat", "float64", "traced"):
-        write_attempt(reference, "scaled", run, Attempt(paths=("output",)), right)
+        write_run(reference, "scaled", run, Run(values=right))
     left = """
     import os, pathlib, shutil
     for path in pathlib.Path.cwd().parents[3].rglob("[0-9]*-????????"):

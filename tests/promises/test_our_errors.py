@@ -213,7 +213,7 @@ def test_a_package_that_is_missing_is_told_to_staff_once_and_is_not_blamed_on_st
 def test_a_device_that_is_not_here_is_a_device(line: str, tmp_path: Path) -> None:
     import torch
 
-    from goldsmith.process.messages import Frame
+    from goldsmith.runs.run import Frame
     from goldsmith.worker.failure_reasons import _kind_of
 
     if torch.cuda.is_available() or torch.backends.mps.is_available():

@@ -16,7 +16,7 @@ import pytest
 from goldsmith.check.shortages import is_shortage
 from goldsmith.courses.grade import turns
 from goldsmith.courses.grade.submissions import SubmissionRef
-from goldsmith.process.messages import Failure
+from goldsmith.runs.run import Failure
 from support import check_course as checking
 from support.hostile_class import Scene, is_safe_here, make_scene
 

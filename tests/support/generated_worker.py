@@ -24,11 +24,12 @@ from typing import Any
 import msgspec
 
 from goldsmith.process.launcher import Child, Watcher
-from goldsmith.process.messages import EVENTS, LOG, RESULT, Job, RunRequest
+from goldsmith.process.messages import EVENTS, LOG, RESULT, Job
 from goldsmith.process.process_exit import ProcessExit
 from goldsmith.process.process_groups import Process, signal_group, wait_for
 from goldsmith.process.untrusted_files import UntrustedFolder
 from goldsmith.process.worker_channel import incoming_requests
+from goldsmith.runs.requests import RunRequest
 from goldsmith.sandbox.privileges import end_with_parent
 from support.generated_results import Part, damaged, dumped, mutated, mutated_part, odd_value
 
@@ -165,14 +166,14 @@ class Talk:
         job = self._player.job
         return str(Path(job.output).relative_to(job.scratch) / str(self.next_number))
 
-    def submit(self, asks: Sequence[RunRequest], *, watcher: Watcher, **_: Any) -> ProcessExit | None:
+    def submit(self, requests: Sequence[RunRequest], *, watcher: Watcher, **_: Any) -> ProcessExit | None:
         self._asked += 1
-        self._child.expect([item.case for item in asks])
+        self._child.expect([item.case for item in requests])
         code = None
         try:
             if self._asked == 1:
                 self._player.begin(self._kind)
-            self._player.answer(self._asked, asks)
+            self._player.answer(self._asked, requests)
         except _Ended as ended:
             code = ended.code
         self._child.report(watcher)
@@ -221,8 +222,8 @@ class Player:
     def play(self, kind: str) -> None:
         """Answer until nobody asks any more."""
         self.begin(kind)
-        for number, asks in enumerate(incoming_requests(Path(self.job.requests_dir)), start=1):
-            self.answer(number, asks)
+        for number, requests in enumerate(incoming_requests(Path(self.job.requests_dir)), start=1):
+            self.answer(number, requests)
         self._leave_result(self._troubled)
 
     def begin(self, kind: str) -> None:
@@ -236,14 +237,14 @@ class Player:
     def _happens(self, share: float) -> bool:
         return self.chance.random() < share
 
-    def answer(self, number: int, asks: Sequence[RunRequest]) -> None:
+    def answer(self, number: int, requests: Sequence[RunRequest]) -> None:
         troubled = self._troubled
         file = self.out / str(number)
-        self._send({"case": asks[0].case if asks else "", "number": 1, "of": len(asks)}, troubled)
+        self._send({"case": requests[0].case if requests else "", "number": 1, "of": len(requests)}, troubled)
         if troubled and self._happens(0.05):
             self._end()
         with contextlib.suppress(OSError):  # it has put something else into the way itself
-            self._write(file, b"".join(self._parts(asks, troubled)), troubled)
+            self._write(file, b"".join(self._parts(requests, troubled)), troubled)
         if troubled and self._happens(0.15):
             self._odd_place(self.chance.choice([file, self.out]))
         if troubled and self._happens(0.05):
@@ -257,11 +258,10 @@ class Player:
         if troubled and self.is_process and self._happens(0.1):
             self._change_while_read(file)
 
-    def _parts(self, asks: Sequence[RunRequest], troubled: bool) -> Iterator[bytes]:
-        for ask in asks:
-            run = "alone" if ask.alone is not None else ask.run
-            part = next((item for item in self.known if (item.case, item.run) == (ask.case, run)), None)
-            part = part or Part(ask.case, run, self.chance.choice(self.known).attempt)
+    def _parts(self, requests: Sequence[RunRequest], troubled: bool) -> Iterator[bytes]:
+        for ask in requests:
+            part = next((item for item in self.known if (item.case, item.run) == (ask.case, ask.name)), None)
+            part = part or Part(ask.case, ask.name, self.chance.choice(self.known).attempt)
             if troubled and self._happens(_TROUBLE):
                 yield mutated_part(part, self.chance, self.words, self.known)
             elif not troubled or self._happens(0.95):

@@ -8,8 +8,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from goldsmith.gold.load import load_gold
-from goldsmith.process.messages import Attempt
-from goldsmith.process.result_log import write_attempt
+from goldsmith.process.result_log import write_run
+from goldsmith.runs.run import Run
 
 SAYS = {
     "links_a_folder_of_results": "exit code 0",
@@ -43,5 +43,4 @@ def write_right_results(folder: Path, gold_folder: Path) -> None:
     for request in ("1", "2", "3", "4"):
         for name in gold:
             for run in ("plain", "repeat", "traced", "float64"):
-                attempt = Attempt(paths=("output",))
-                write_attempt(folder / request, name, run, attempt, {"output": gold[name].output})
+                write_run(folder / request, name, run, Run(values={"output": gold[name].output}))

@@ -13,7 +13,7 @@ from goldsmith.courses.layout.config import RubricConfig
 from goldsmith.judge.coverage import PartCoverage
 from goldsmith.judge.parts import judge_parts
 from goldsmith.judge.verdicts import CaseVerdict, ModuleVerdict, PartVerdict, Verdict, gravest
-from goldsmith.process.messages import Failure, Frame
+from goldsmith.runs.run import Failure, Frame
 
 CASES = ("whole", "norm", "loss", "steps")
 PARTS = ("Norm", "Head", "Model", "loss")

@@ -22,7 +22,6 @@ from goldsmith.check.notebook_places import cell_files, shown_place
 from goldsmith.check.parts_without_case import InnerParts
 from goldsmith.check.provided_code import Provided
 from goldsmith.check.recipe_failures import excuse
-from goldsmith.check.replay_results import CaseRuns
 from goldsmith.check.replay_workspace import ReplayWorkspace
 from goldsmith.check.replayed import Replayed, kept, may_be_given_more
 from goldsmith.check.request import OpenGold, Request
@@ -57,6 +56,7 @@ from goldsmith.judge.verdicts import (
 )
 from goldsmith.process.clocks import Allowance
 from goldsmith.process.fork_client import fork_server
+from goldsmith.runs.run import CaseRuns
 from goldsmith.targets.target import Placement, Subject, Submission
 from goldsmith.workspace.temporary import private_folder
 
@@ -291,7 +291,7 @@ def _unfinished(replays: Iterable[CaseRuns]) -> Iterator[str]:
     """Yield what is to be said of files that were used although their import did not come to its end. What an error is
     called is looked up among Python's own names, and is otherwise not told."""
     used = (runs.first for runs in replays if runs.first.failure is None)
-    for failure in (failure for attempt in used for failure in attempt.unfinished):
+    for failure in (failure for run in used for failure in run.facts.unfinished):
         error = getattr(builtins, failure.message, None)
         kind = error.__name__ if isinstance(error, type) and issubclass(error, BaseException) else "an error"
         for frame in failure.frames[:1]:

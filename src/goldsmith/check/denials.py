@@ -6,7 +6,7 @@ import re
 
 from goldsmith.check.grading_sandbox import MEMORY_GIB, OPEN_FILES
 from goldsmith.process.descendants import MAX_PROCESSES, MAX_THREADS
-from goldsmith.process.messages import Failure
+from goldsmith.runs.run import Failure
 
 _SETTING = "write `loopback = true` under `[grade]` in goldsmith.toml"
 _SOCKETS = re.compile(

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from goldsmith.check.replay_results import CaseRuns
 from goldsmith.check.replay_workspace import ReplayWorkspace
 from goldsmith.errors.base import GoldsmithError
 from goldsmith.judge.attribution import Attribution
@@ -17,7 +16,9 @@ from goldsmith.judge.localisation import Isolate, IsolatedResult
 from goldsmith.judge.trace_pairs import TracePair
 from goldsmith.judge.traces import Call, as_numbers
 from goldsmith.judge.verdicts import CaseVerdict
-from goldsmith.process.messages import IsolatedCall
+from goldsmith.runs.conditions import OP_OUTPUTS
+from goldsmith.runs.requests import IsolatedCall
+from goldsmith.runs.run import CaseRuns
 
 _AS_GIVEN = ("0", "2")
 """The calls that count, by number, of the three that `worker/isolated_calls.py` makes. The one between them is given
@@ -42,8 +43,8 @@ def attribute(
             for name, pair in found.pairs.items():
                 evidence.add_calls(name, pair, workspace.golds[name].entry)
         # in a fresh worker, which has not seen any of gold's intermediate values
-        tapped = workspace.run(dict.fromkeys(found.ports, ("op_outputs",)), layouts)
-        op_outputs = {name: runs.arrays.get("op_outputs", {}).values() for name, runs in tapped.items()}
+        tapped = workspace.run(dict.fromkeys(found.ports, (OP_OUTPUTS,)), layouts)
+        op_outputs = {name: runs.values("op_outputs").values() for name, runs in tapped.items()}
         with workspace.one_worker():
             alone = found.run_alone(isolate)
         with workspace.one_worker():
@@ -77,14 +78,15 @@ def _run(
     )
     given = inputs | {f"state.{name}": tensor for name, tensor in state.items()}
     run = workspace.run_module(pair.case, item, given, layouts.get(pair.case, ""))
-    failure = run.first.failure
+    failure = run.failure
     if failure is not None:  # only a course could ask for a function: another implementation need not have it
         lacks = workspace.workspace.in_place and failure.kind == "import"
         return None if lacks else IsolatedResult(failure=failure)
-    arrays = {name: as_numbers(value) for name, value in run.arrays.get("plain", {}).items()}
+    arrays = {name: as_numbers(value) for name, value in run.values.items() if hasattr(value, "shape")}
+    plain = {name: value for name, value in run.values.items() if name not in arrays}
     passed = {name.partition(".")[2]: value for name, value in arrays.items() if name.startswith("gradient.")}
-    calls = tuple(_answer(arrays, run.first.plain, number, call) for number in _AS_GIVEN)
-    return IsolatedResult(calls, passed, classes=run.first.modules.get(call.model, ()))
+    calls = tuple(_answer(arrays, plain, number, call) for number in _AS_GIVEN)
+    return IsolatedResult(calls, passed, classes=run.facts.modules.get(call.model, ()))
 
 
 def _answer(arrays: Mapping[str, Any], plain: Mapping[str, Any], number: str, call: Call) -> Call:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from goldsmith.process.messages import Failure, Frame
+from goldsmith.runs.run import Failure, Frame
 from goldsmith.targets.target import Placement, ShownNotebook
 
 

@@ -19,7 +19,6 @@ import msgspec
 
 from goldsmith.check.definitions import find_definition
 from goldsmith.check.isolated_runs import isolated_by
-from goldsmith.check.replay_results import CaseRuns
 from goldsmith.check.replay_workspace import ReplayWorkspace
 from goldsmith.errors.base import GoldsmithError
 from goldsmith.gold.call_forms import plain_values
@@ -32,6 +31,8 @@ from goldsmith.judge.parts import RIGHT, judge_parts
 from goldsmith.judge.trace_pairs import TracePair, off_by, pair_traces, plain_apart
 from goldsmith.judge.traces import Call, in_order_of_return
 from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, CaseVerdict, ModuleVerdict
+from goldsmith.runs.conditions import TRACED
+from goldsmith.runs.run import CaseRuns
 
 Use = Literal["used", "unused", "unknown"]
 _OWN_ERRORS = ("raised", "stub", "none", "call")
@@ -121,9 +122,9 @@ class InnerParts:
             return self._pairs[case.name]
         gold = self.workspace.golds[case.name]
         gold = gold.variants.get(case.met, gold)
-        runs = dataclasses.replace(self.replays[case.name], trace=None)
+        runs = self.replays[case.name].without_trace()
         if traced is not None and case.corrected:
-            runs = CaseRuns({"plain": traced.attempts["traced"]})
+            runs = CaseRuns({"plain": traced.runs["traced"]})
         pair = pair_traces(gold, self.gold.folder, runs.joined(traced) if traced else runs)
         if pair is not None:
             pair.case = case.name
@@ -172,9 +173,9 @@ class InnerParts:
         traced: dict[str, CaseRuns] = {}
         for corrected, names in cases.items():
             with self.reopen(corrected) as workspace:
-                traced |= workspace.run(dict.fromkeys(names, ("traced",)), self.layouts)
+                traced |= workspace.run(dict.fromkeys(names, (TRACED,)), self.layouts)
         pairs = {
-            name: self._pair(verdicts[name], runs) if runs.attempts["traced"].failure is None else None
+            name: self._pair(verdicts[name], runs) if runs.runs["traced"].failure is None else None
             for name, runs in traced.items()
         }
         return {look: _use(look, pairs[look.pair.case], by_name=look in replaced) for look in looks}

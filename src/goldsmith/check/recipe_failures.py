@@ -14,7 +14,7 @@ import msgspec
 from goldsmith.check.denials import denied_words, is_denial, place_of
 from goldsmith.judge.verdicts import COULD_NOT_RUN, ERROR, CaseVerdict, Verdict
 from goldsmith.judge.words import one_line
-from goldsmith.process.messages import Failure
+from goldsmith.runs.run import Failure
 
 RECIPE = "recipe"
 """The kind of a case in which the course's own code failed."""

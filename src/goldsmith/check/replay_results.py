@@ -5,13 +5,12 @@ The child may still be running, with any code in it: what is judged is a copy th
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import math
 import mmap
 import os
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
@@ -22,48 +21,15 @@ from goldsmith.check.notebook_places import in_cells
 from goldsmith.errors.gold import CannotWrite
 from goldsmith.gold.safetensors_reader import parse_bytes
 from goldsmith.judge import bounds
-from goldsmith.process.messages import ALONE, OF_THE_PARENT, Attempt, Failure, FailureKind, Frame, RunName
-from goldsmith.process.notes import is_name
-from goldsmith.process.result_log import entries_in
+from goldsmith.process.result_log import RecordedRun, entries_in
 from goldsmith.process.untrusted_files import UntrustedFolder
+from goldsmith.runs.conditions import Conditions
+from goldsmith.runs.notes import is_name
+from goldsmith.runs.requests import ALONE
+from goldsmith.runs.run import OF_THE_PARENT, CaseRuns, Failure, FailureKind, Frame, Run, RunFacts
 from goldsmith.workspace.copies import Workspace
 
 _MAX_BYTES_IN_MEMORY = 16 * 2**20
-
-
-@dataclass(frozen=True)
-class CaseRuns:
-    """The results of one case, by run; a run that never ended has a failure and no arrays."""
-
-    attempts: Mapping[str, Attempt]
-    arrays: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    trace: memoryview | None = None
-
-    @property
-    def first(self) -> Attempt:
-        return self.attempts["plain"]
-
-    def joined(self, other: CaseRuns) -> CaseRuns:
-        """Add the results of other runs of the case."""
-        return CaseRuns({**self.attempts, **other.attempts}, {**self.arrays, **other.arrays}, other.trace or self.trace)
-
-    def with_failure(self, attempt: Attempt, trace: memoryview | None) -> CaseRuns:
-        """Replace the failure of the first run by that of another attempt, which was traced."""
-        return dataclasses.replace(self, attempts={**self.attempts, "plain": attempt}, trace=trace)
-
-    def in_float64(self, strict: CaseRuns) -> CaseRuns:
-        """Replace the run in float64 by one in a fresh process, in which every operation was watched."""
-        arrays = strict.arrays.get("float64_strict", {})
-        attempt = strict.attempts["float64_strict"]
-        return self.joined(
-            CaseRuns({"float64": attempt, "float64_strict": attempt}, {"float64": arrays, "float64_strict": arrays})
-        )
-
-    def leaves(self, run: str) -> dict[str, Any]:
-        """Return everything that was recorded in a run, by path."""
-        attempt = self.attempts[run]
-        found = {**attempt.plain, **self.arrays.get(run, {})}
-        return {path: found[path] for path in dict.fromkeys([*attempt.paths, *found]) if path in found}
 
 
 @dataclass
@@ -90,24 +56,20 @@ class ResultReader:
     _found: dict[tuple[str, str], list[memoryview]] = field(default_factory=dict)
     _damage: str = ""
 
-    def of(self, case: str, runs: Sequence[RunName], otherwise: Failure) -> CaseRuns:
-        """Return the results of a case in each of these runs."""
+    def of(self, case: str, wanted: Sequence[Conditions], otherwise: Failure) -> CaseRuns:
+        """Return the runs of a case under each of these conditions."""
         self._read_on()
-        attempts: dict[str, Attempt] = {}
-        arrays: dict[str, Mapping[str, Any]] = {}
-        trace = None
-        for run in runs:
-            attempts[run], arrays[run], its = self._attempt(case, run, otherwise)
-            trace = its or trace
-            if (case, run) not in self._found or (run == "plain" and attempts[run].failure is not None):
+        runs: dict[str, Run] = {}
+        for name in (item.name for item in wanted):
+            runs[name] = self._run(case, name, otherwise)
+            if (case, name) not in self._found or (name == "plain" and runs[name].failure is not None):
                 break
-        return CaseRuns(attempts, arrays, trace)
+        return CaseRuns(runs)
 
-    def alone(self, case: str, otherwise: Failure) -> CaseRuns:
-        """Return the result of a module of a case that ran alone."""
+    def isolated(self, case: str, otherwise: Failure) -> Run:
+        """Return what came of a module of a case that ran alone."""
         self._read_on()
-        attempt, arrays, _ = self._attempt(case, ALONE, otherwise)
-        return CaseRuns({"plain": attempt}, {"plain": arrays})
+        return self._run(case, ALONE, otherwise)
 
     def _read_on(self) -> None:
         """Read what has been added to the file."""
@@ -153,25 +115,28 @@ class ResultReader:
             finally:
                 copy.unlink(missing_ok=True)  # the mapped pages stay until they are unmapped
 
-    def _attempt(self, case: str, run: str, otherwise: Failure) -> tuple[Attempt, Mapping[str, Any], memoryview | None]:
-        if (case, run) not in self._found:
-            return Attempt(failure=_unreadable(self._damage) if self._damage else otherwise), {}, None
-        text, content, trace = self._found[case, run]
+    def _run(self, case: str, name: str, otherwise: Failure) -> Run:
+        if (case, name) not in self._found:
+            return _failed(_unreadable(self._damage) if self._damage else otherwise)
+        text, content, trace = self._found[case, name]
         self.taken.text += len(text)
         if len(text) > bounds.MAX_JSON_BYTES or self.taken.text > bounds.MAX_JSON_BYTES_IN_ALL:
             most = bounds.MAX_JSON_BYTES if len(text) > bounds.MAX_JSON_BYTES else bounds.MAX_JSON_BYTES_IN_ALL
-            return Attempt(failure=_unreadable(f"its JSON is larger than {most // 2**20} MiB")), {}, None
+            return _failed(_unreadable(f"its JSON is larger than {most // 2**20} MiB"))
         try:
-            attempt = _truncate(msgspec.json.decode(text, type=Attempt), self.workspace)
-            if attempt.failure is not None or not content:
-                return attempt, {}, trace or None
-            arrays = dict(parse_bytes(content, Path(f"{run}.safetensors"), bounds.MAX_HEADER_BYTES))
-            if len(arrays) > bounds.MAX_VALUES:
-                raise ValueError(f"it holds more than {bounds.MAX_VALUES} values")
-            pairs = {path: _as_complex(arrays[path]) for path in dict.fromkeys(attempt.complex)}
-            return attempt, arrays | pairs, trace or None
+            recorded = msgspec.json.decode(text, type=RecordedRun)
+            why = _why_unbearable(recorded)
+            if why:
+                raise ValueError(why)
+            arrays: dict[str, Any] = {}
+            if recorded.failure is None and content:
+                arrays = dict(parse_bytes(content, Path(f"{name}.safetensors"), bounds.MAX_HEADER_BYTES))
+                if len(arrays) > bounds.MAX_VALUES:
+                    raise ValueError(f"it holds more than {bounds.MAX_VALUES} values")
+                arrays |= {path: _as_complex(arrays[path]) for path in dict.fromkeys(recorded.complex)}
+            return Run(_credible(recorded, self.workspace), recorded.values(arrays), trace or None)
         except (ValueError, KeyError, RecursionError) as error:
-            return Attempt(failure=_unreadable(str(error))), {}, None
+            return _failed(_unreadable(str(error)))
 
 
 def _copy(content: IO[bytes], copy: Path, size: int) -> None:
@@ -182,20 +147,28 @@ def _copy(content: IO[bytes], copy: Path, size: int) -> None:
             size -= len(some)
 
 
-def _truncate(attempt: Attempt, workspace: Workspace) -> Attempt:
-    """Shorten an attempt to what people would read, and name files as the submission's author does."""
-    why = _why_unbearable(attempt)
-    if why:
-        return Attempt(failure=_unreadable(why))
-    return msgspec.structs.replace(
-        attempt,
-        failure=None if attempt.failure is None else as_told(attempt.failure, workspace),
-        unfinished=tuple(as_told(item, workspace) for item in attempt.unfinished[: bounds.MAX_NOTES]),
-        notes=tuple(note for note in attempt.notes[: bounds.MAX_NOTES] if note.is_credible),
-        overwrote=tuple(filter(is_name, attempt.overwrote[: bounds.MAX_VALUES])),
-        rounded_to=tuple(filter(_is_dtype, attempt.rounded_to[: bounds.MAX_NOTES])),
-        modules={model: tuple(filter(str.isprintable, names)) for model, names in attempt.modules.items()},
-        extra={model: tuple(filter(is_name, names)) for model, names in attempt.extra.items()},
+def _failed(failure: Failure) -> Run:
+    return Run(RunFacts(failure=failure))
+
+
+def _credible(found: RecordedRun, workspace: Workspace) -> RunFacts:
+    """Return the facts that a submission may tell, shortened to what people would read, with files named as its author
+    does."""
+    return RunFacts(
+        failure=None if found.failure is None else as_told(found.failure, workspace),
+        unfinished=tuple(as_told(item, workspace) for item in found.unfinished[: bounds.MAX_NOTES]),
+        notes=tuple(note for note in found.notes[: bounds.MAX_NOTES] if note.is_credible),
+        overwrote=tuple(filter(is_name, found.overwrote[: bounds.MAX_VALUES])),
+        rounded_to=tuple(filter(_is_dtype, found.rounded_to[: bounds.MAX_NOTES])),
+        modules={model: tuple(filter(str.isprintable, names)) for model, names in found.modules.items()},
+        extra={model: tuple(filter(is_name, names)) for model, names in found.extra.items()},
+        pure=found.pure,
+        applied=found.applied,
+        coverage=found.coverage,
+        seconds=found.seconds,
+        created=found.created,
+        weight_map=found.weight_map,
+        used=found.used,
     )
 
 
@@ -221,24 +194,24 @@ def _short_frame(frame: Frame) -> Frame:
     return Frame(frame.file[:most], frame.line, frame.function[:most], frame.text[:most])
 
 
-def _why_unbearable(attempt: Attempt) -> str:
-    """Say what an attempt has more of, or longer names for, than any honest one; checked before anything is made of
+def _why_unbearable(found: RecordedRun) -> str:
+    """Say what a run has more of, or longer names for, than any honest one; checked before anything is made of
     it."""
-    weights = [name for placed in attempt.placed.values() for pair in placed for names in pair for name in names]
+    weights = [name for group in found.weight_map.values() for pair in group for names in pair for name in names]
     groups = [
-        [*attempt.paths],
-        [*attempt.plain, *attempt.complex, *attempt.made],
+        [*found.paths],
+        [*found.plain, *found.complex, *found.created],
         weights,
-        [name for names in attempt.modules.values() for name in names],
-        [name for names in attempt.extra.values() for name in names],
-        [*attempt.placed, *attempt.modules, *attempt.extra],
+        [name for names in found.modules.values() for name in names],
+        [name for names in found.extra.values() for name in names],
+        [*found.weight_map, *found.modules, *found.extra],
     ]
     if any(len(group) > bounds.MAX_VALUES for group in groups):
         return f"it holds more than {bounds.MAX_VALUES} values"
     for name in itertools.chain.from_iterable(groups):
         if len(name) > bounds.MAX_NAME_CHARS or name.count(".") > bounds.MAX_NAME_LEVELS:
             return "it holds very long names"
-    pairs = (pair for placed in attempt.placed.values() for pair in placed)
+    pairs = (pair for group in found.weight_map.values() for pair in group)
     if sum(_letters(*pair) for pair in pairs) > bounds.MAX_MODULE_NAME_CHARS:
         return "it pairs more weights with each other than any model has"
     return ""

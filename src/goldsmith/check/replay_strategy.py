@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from goldsmith.check.replay_results import CaseRuns
 from goldsmith.check.replay_workspace import ReplayWorkspace
 from goldsmith.judge.case import is_close, is_doubtful, is_nearer, is_shown_twice, still_to_run
 from goldsmith.judge.judge import Judge
 from goldsmith.judge.reduced_precision import needs_dtypes
 from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, ERROR, CaseVerdict
-from goldsmith.process.messages import RunName
+from goldsmith.runs.conditions import DTYPES, FLOAT64, PLAIN, REPEAT, STRICT, TRACED, Conditions
+from goldsmith.runs.run import CaseRuns
 
 MAX_LAYOUT_TRIALS = 2
 """How many cases of each kind of model are run once more to see whether another layout changes anything."""
@@ -59,7 +59,7 @@ class ReplayStrategy:
         return {name: self.verdicts[name] for name in replays}
 
     def _first_run(self, cases: Sequence[str]) -> None:
-        self.replays |= self.workspace.run(dict.fromkeys(cases, ("plain",)))
+        self.replays |= self.workspace.run(dict.fromkeys(cases, (PLAIN,)))
         self.verdicts |= {name: self._first_verdict(name, self.replays[name]) for name in cases}
 
     def _first_verdict(self, name: str, replay: CaseRuns) -> CaseVerdict:
@@ -97,41 +97,41 @@ class ReplayStrategy:
         return [name for name in cases if name not in self.layouts and layout in self.judge.layouts_of(name)]
 
     def _run_in_layout(self, cases: Sequence[str], layout: str) -> dict[str, tuple[CaseRuns, CaseVerdict]]:
-        replays = self.workspace.replay(cases, ("plain",), layout)
+        replays = self.workspace.replay(cases, (PLAIN,), layout)
         return {name: (replay, self._first_verdict(name, replay)) for name, replay in replays.items()}
 
     def _repeat(self, cases: Sequence[str]) -> None:
         """Run whatever a verdict still needs, float64 last."""
         wanted = {name: still_to_run(self.verdicts[name], self.judge.criteria(name)) for name in cases}
         if not self.traces:
-            wanted = {name: runs for name, runs in wanted.items() if "traced" not in runs}
-        in_order = sorted(filter(wanted.get, wanted), key=lambda name: "float64" in wanted[name])
+            wanted = {name: runs for name, runs in wanted.items() if TRACED not in runs}
+        in_order = sorted(filter(wanted.get, wanted), key=lambda name: FLOAT64 in wanted[name])
         self._join(self.workspace.run({name: wanted[name] for name in in_order}, self.layouts))
 
     def _join(self, replays: Mapping[str, CaseRuns]) -> None:
         for name, replay in replays.items():
             known = self.replays[name]
-            if known.first.failure is None or "plain" in replay.attempts:
+            if known.first.failure is None or "plain" in replay.runs:
                 self.replays[name] = known.joined(replay)
-            elif replay.attempts["traced"].failure is not None:
-                self.replays[name] = known.with_failure(replay.attempts["traced"], replay.trace)
+            elif replay.runs["traced"].failure is not None:
+                self.replays[name] = known.with_failure(replay.runs["traced"])
 
     def _confirm(self, cases: Sequence[str]) -> None:
         """Reach the final verdicts: a case that agrees has done so twice in one process, one that differs has a
         trace."""
         self._finalise(cases)
-        wanted: dict[str, tuple[RunName, ...]] = {}
+        wanted: dict[str, tuple[Conditions, ...]] = {}
         for name in cases:
             if self.verdicts[name].outcome == AGREES and not is_shown_twice(self.replays[name]):
-                wanted[name] = ("plain", "repeat")
+                wanted[name] = (PLAIN, REPEAT)
             elif self.traces and self._lacks_trace(name):
-                wanted[name] = ("traced",)
+                wanted[name] = (TRACED,)
         if wanted:
             self._join(self.workspace.run(wanted, self.layouts))
             self._finalise(list(wanted))
 
     def _lacks_trace(self, name: str) -> bool:
-        return self.verdicts[name].outcome == DIFFERS and "traced" not in self.replays[name].attempts
+        return self.verdicts[name].outcome == DIFFERS and "traced" not in self.replays[name].runs
 
     def _finalise(self, cases: Sequence[str]) -> None:
         """Judge `cases` by all of their runs. Where only the run in float64 fails or differs, repeat it in a fresh
@@ -139,14 +139,14 @@ class ReplayStrategy:
         computes in."""
         self._judge(cases)
         doubtful = [name for name in cases if is_doubtful(self.verdicts[name], self.replays[name])]
-        for name, replay in self.workspace.run(dict.fromkeys(doubtful, ("float64_strict",)), self.layouts).items():
-            if replay.attempts["float64_strict"].failure is None:
+        for name, replay in self.workspace.run(dict.fromkeys(doubtful, (STRICT,)), self.layouts).items():
+            if replay.runs["float64_strict"].failure is None:
                 self.replays[name] = self.replays[name].in_float64(replay)
                 self._judge([name])
         close = [
             name for name in cases if needs_dtypes(self.verdicts[name], self.judge.golds[name], self.replays[name])
         ]
-        for name, replay in self.workspace.run(dict.fromkeys(close, ("dtypes",)), self.layouts).items():
+        for name, replay in self.workspace.run(dict.fromkeys(close, (DTYPES,)), self.layouts).items():
             self.replays[name] = self.replays[name].joined(replay)
             self._judge([name])
 

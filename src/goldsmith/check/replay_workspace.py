@@ -18,7 +18,7 @@ from typing import Any
 
 import msgspec
 
-from goldsmith.check.replay_results import CaseRuns, ReadBudget, ResultReader, as_told
+from goldsmith.check.replay_results import ReadBudget, ResultReader, as_told
 from goldsmith.check.shortages import is_shortage
 from goldsmith.errors.gold import CannotWrite
 from goldsmith.errors.recipe import DeviceMissing
@@ -32,9 +32,12 @@ from goldsmith.gold.payload import to_file
 from goldsmith.process.clocks import Allowance
 from goldsmith.process.fork_client import ForkClient
 from goldsmith.process.launcher import Watcher
-from goldsmith.process.messages import NOT_CONFINED, Event, Failure, IsolatedCall, Job, KeptCase, RunName, RunRequest
+from goldsmith.process.messages import NOT_CONFINED, Event, Job, KeptCase
 from goldsmith.process.process_exit import ProcessExit
 from goldsmith.process.worker_channel import WorkerChannel
+from goldsmith.runs.conditions import FLOAT64, PLAIN, REPEAT, Conditions
+from goldsmith.runs.requests import ALONE, IsolatedCall, RunRequest
+from goldsmith.runs.run import CaseRuns, Failure, Run
 from goldsmith.sandbox.capabilities import Level
 from goldsmith.sandbox.confinement import Confinement
 from goldsmith.sandbox.limits import Limits
@@ -43,7 +46,7 @@ from goldsmith.source_code.forbidden import MAX_USES
 from goldsmith.targets.target import Placement, Subject
 from goldsmith.workspace.copies import Workspace
 
-RUNS: tuple[RunName, ...] = ("plain", "repeat", "float64")
+RUNS = (PLAIN, REPEAT, FLOAT64)
 INPUTS_DIR = "given"
 _GIVEN = ("input", "state_dict")
 
@@ -112,28 +115,28 @@ class ReplayWorkspace:
             self._close()
 
     def replay(
-        self, cases: Sequence[str], runs: Sequence[RunName] = RUNS, layout: str = "", until: Until | None = None
+        self, cases: Sequence[str], runs: Sequence[Conditions] = RUNS, layout: str = "", until: Until | None = None
     ) -> dict[str, CaseRuns]:
         """Run every case in every way, in the order of `runs`; see `run`."""
         return self.run(dict.fromkeys(cases, runs), dict.fromkeys(cases, layout), until)
 
     def run(
         self,
-        wanted: Mapping[str, Sequence[RunName]],
+        wanted: Mapping[str, Sequence[Conditions]],
         layouts: Mapping[str, str] | None = None,
         until: Until | None = None,
     ) -> dict[str, CaseRuns]:
-        """Run every case in the requested ways, in order. Each case has an attempt at least for its first run.
+        """Run every case in the requested ways, in order. Each case has a run at least under its first conditions.
 
         `until` is called with each case as soon as it has ended; once it returns true, the cases after it are not run.
         """
-        coverage = any("coverage" in runs for runs in wanted.values())
+        coverage = any(run.observe == "coverage" for runs in wanted.values() for run in runs)
         pending = dict(wanted)
         collector = _Collector(self.watcher, wanted, until)
         try:
             while pending and not collector.enough:
                 requests = [
-                    RunRequest(case=name, run=run, layout=(layouts or {}).get(name, ""))
+                    RunRequest(case=name, conditions=run.but(layout=(layouts or {}).get(name, "")))
                     for name, runs in pending.items()
                     for run in runs
                 ]
@@ -158,7 +161,7 @@ class ReplayWorkspace:
         self._look_for_shortage(collector.runs.values())
         return collector.runs
 
-    def run_module(self, case: str, module: IsolatedCall, inputs: Mapping[str, Any], layout: str) -> CaseRuns:
+    def run_module(self, case: str, module: IsolatedCall, inputs: Mapping[str, Any], layout: str) -> Run:
         """Call a module of a case alone, on `inputs`. The worker can read those from now on, and not before."""
         from safetensors.numpy import save_file
 
@@ -170,15 +173,16 @@ class ReplayWorkspace:
             except Exception as error:  # safetensors raises its own types
                 raise CannotWrite(file, str(error)) from None
             reader = self._reader(channel)
-            request = RunRequest(case=case, layout=layout, alone=msgspec.structs.replace(module, file=str(file)))
-            found = reader.alone(case, self._submit(channel, [request], self.watcher) or _no_answer())
+            call = msgspec.structs.replace(module, file=str(file))
+            request = RunRequest(case=case, conditions=REPEAT.but(layout=layout), call=call)
+            found = reader.isolated(case, self._submit(channel, [request], self.watcher) or _no_answer())
         finally:
             self._close_unless_shared()
-        self._look_for_shortage([found])
+        self._look_for_shortage([CaseRuns({ALONE: found})])
         return found
 
     def _look_for_shortage(self, found: Iterable[CaseRuns]) -> None:
-        if any(is_shortage(attempt.failure) for runs in found for attempt in runs.attempts.values()):
+        if any(is_shortage(run.failure) for runs in found for run in runs.runs.values()):
             self.watcher.on_shortage()
 
     # --- the worker ---------------------------------------------------------------------------------------------------
@@ -214,7 +218,7 @@ class ReplayWorkspace:
             self.watcher.on_shortage()
         if ending.overrun and self.allowance and self.allowance.left <= 0:
             failure = self._out_of_time()
-        is_credible = self.options.device != "cpu" and not any(request.alone for request in requests)
+        is_credible = self.options.device != "cpu" and not any(request.call for request in requests)
         if failure.kind == "device" and ending.last_case is None and is_credible:
             raise DeviceMissing(self.options.device, failure.message.split(", "))
         return msgspec.structs.replace(failure, case=ending.last_case)
@@ -296,7 +300,7 @@ class _Collector:
     """Collects the results of cases: with `until` as each ends, else when all are done."""
 
     default_watcher: Watcher
-    wanted: Mapping[str, Sequence[RunName]]
+    wanted: Mapping[str, Sequence[Conditions]]
     until: Until | None
     reader: ResultReader | None = None
     runs: dict[str, CaseRuns] = field(default_factory=dict)

@@ -11,28 +11,31 @@ from collections.abc import Mapping
 
 import msgspec
 
-from goldsmith.check.replay_results import CaseRuns
 from goldsmith.foundation.struct_types import prepare_types
 from goldsmith.gold.load import Gold
 from goldsmith.judge.coverage import PartCoverage
 from goldsmith.judge.verdicts import AGREES, CaseVerdict
-from goldsmith.process.messages import Attempt
+from goldsmith.runs.run import CaseRuns, Run, RunFacts
 
 
 class _Runs(msgspec.Struct, frozen=True):
     """What is still needed of a case's runs: what they were like, and the trace of a case that is not right."""
 
-    attempts: dict[str, Attempt]
+    facts: dict[str, RunFacts]
     trace: bytes | None
 
     @classmethod
     def of(cls, runs: CaseRuns, verdict: CaseVerdict) -> _Runs:
-        attempts = {
-            name: msgspec.structs.replace(attempt, paths=(), plain={}, complex=(), notes=(), places=None)
-            for name, attempt in runs.attempts.items()
-        }
+        facts = {name: msgspec.structs.replace(run.facts, notes=(), coverage=None) for name, run in runs.runs.items()}
         trace = None if runs.trace is None or verdict.outcome == AGREES else bytes(runs.trace)
-        return cls(attempts, trace)
+        return cls(facts, trace)
+
+    def restored(self) -> CaseRuns:
+        runs = {name: Run(facts) for name, facts in self.facts.items()}
+        if self.trace is not None:
+            last = next(reversed(runs))
+            runs[last] = Run(runs[last].facts, trace=memoryview(self.trace))
+        return CaseRuns(runs)
 
 
 class Replayed(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,10 +63,7 @@ class Replayed(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float = 0.0
 
     def case_runs(self) -> dict[str, CaseRuns]:
-        return {
-            name: CaseRuns(runs.attempts, {}, None if runs.trace is None else memoryview(runs.trace))
-            for name, runs in self.runs.items()
-        }
+        return {name: runs.restored() for name, runs in self.runs.items()}
 
 
 def kept(runs: Mapping[str, CaseRuns], verdicts: Mapping[str, CaseVerdict]) -> dict[str, _Runs]:

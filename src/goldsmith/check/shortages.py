@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from goldsmith.process.messages import Failure
+from goldsmith.runs.run import Failure
 
 _WORDS = re.compile(
     r"can't start new thread|Resource temporarily unavailable|Thread creation failed|pthread_create|"

@@ -20,7 +20,7 @@ from goldsmith.gold.load import load_gold
 from goldsmith.judge.verdicts import AGREES, Verdict
 from goldsmith.process.fork_client import ForkClient
 from goldsmith.process.launcher import Watcher
-from goldsmith.process.messages import Failure
+from goldsmith.runs.run import Failure
 from goldsmith.sandbox.capabilities import probe
 from goldsmith.targets.target import Subject, Submission
 

@@ -117,10 +117,10 @@ def parity(
         import msgspec
 
         from goldsmith.judge.evidence import Evidence
-        from goldsmith.model_parity.both_sides import ParityAsk
+        from goldsmith.model_parity.both_sides import ParityRequest
         from goldsmith.model_parity.brief import in_brief
         from goldsmith.model_parity.in_processes import judge_in_processes
-        from goldsmith.process.sides import SideJob
+        from goldsmith.runs.implementation import SideJob
 
         mine = SideJob(
             role="reference",
@@ -143,7 +143,7 @@ def parity(
             adapter=str(adapter.resolve()) if adapter else "",
             convert=convert or "",
         )
-        ask = ParityAsk(
+        request = ParityRequest(
             reference=reference or f"reference() of {setup}",
             candidate=candidate or f"candidate() of {setup}",
             weights=not own_weights,
@@ -158,7 +158,7 @@ def parity(
         )
         with make_progress(no_color).of("parity") as progress:
             evidence = Evidence() if output.wants("html") else None
-            found = judge_in_processes(mine, theirs, ask, progress, evidence)
+            found = judge_in_processes(mine, theirs, request, progress, evidence)
         if proposed is not None:
             _write_adapter(proposed, found.adapter_lines)
         output.settings["evidence"] = evidence

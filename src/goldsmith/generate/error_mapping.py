@@ -19,8 +19,9 @@ from goldsmith.errors.recipe import (
     RecipeTimedOut,
 )
 from goldsmith.generate.options import Options
-from goldsmith.process.messages import NO_RESULT, Failure, Frame
+from goldsmith.process.messages import NO_RESULT
 from goldsmith.process.process_exit import ProcessExit
+from goldsmith.runs.run import Failure, Frame
 from goldsmith.targets.target import Subject
 from goldsmith.workspace.copies import Workspace
 

@@ -17,11 +17,11 @@ from goldsmith.targets.target import Replacements, Subject
 from goldsmith.workspace.snapshot import file_hash
 
 if TYPE_CHECKING:
-    from goldsmith.process.messages import Implementation
+    from goldsmith.process.messages import ImportedCode
 
 
 def add_imported(
-    subject: Subject, sources: Sources, runs: Sequence[Implementation], reads: Sequence[str]
+    subject: Subject, sources: Sources, runs: Sequence[ImportedCode], reads: Sequence[str]
 ) -> tuple[Sources, dict[str, str]]:
     """Return the sources with what the runs imported, and the hashes of what else they read.
 
@@ -44,7 +44,7 @@ def add_imported(
     )
 
 
-def _refuse_changed(subject: Subject, runs: Sequence[Implementation]) -> None:
+def _refuse_changed(subject: Subject, runs: Sequence[ImportedCode]) -> None:
     seen = {(Path(path), look) for run in runs for path, look in run.looks.items()}
     seen = {(path, look) for path, look in seen if not path.is_relative_to(subject.gold)}
     changed = {path for path, look in seen if not path.is_file() or look_at(path) != look}

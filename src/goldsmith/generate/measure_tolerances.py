@@ -35,8 +35,9 @@ from goldsmith.gold.manifest import Calibration
 from goldsmith.gold.tolerances import BLIND, Tolerance, first_jump
 from goldsmith.process.fork_client import ForkClient
 from goldsmith.process.launcher import Watcher, run_parallel
-from goldsmith.process.messages import CALL_NOISE, GOLD, NOTHING, Job, KeptCase, Trial, TrialFailure
+from goldsmith.process.messages import CALL_NOISE, GOLD, NOTHING, Job, KeptCase, TrialFailure
 from goldsmith.process.process_exit import ProcessExit
+from goldsmith.runs.conditions import Conditions
 from goldsmith.targets.target import Subject
 from goldsmith.workspace.copies import make_workspaces
 
@@ -48,6 +49,10 @@ _TIMEOUT_FACTOR = 20
 PLAIN_INSTRUCTIONS = {"ATEN_CPU_CAPABILITY": "default", "ONEDNN_MAX_CPU_ISA": "SSE41", "MKL_CBWR": "COMPATIBLE"}
 if platform.machine() in ("x86_64", "AMD64"):
     PLAIN_INSTRUCTIONS["OPENBLAS_CORETYPE"] = "Nehalem"
+
+
+IN_FLOAT64 = Conditions(name=FLOAT64, precision=FLOAT64, halves=True)
+"""How the reference is computed that is kept."""
 
 
 @dataclass
@@ -176,26 +181,26 @@ def _used_plain_instructions(ending: ProcessExit) -> bool:
 
 @dataclass(frozen=True)
 class _Plan:
-    trials: tuple[Trial, ...]
+    trials: tuple[Conditions, ...]
     environment: Mapping[str, str] = field(default_factory=dict)
 
 
 def _plans(options: Options, with_torch: bool) -> Iterator[_Plan]:
-    noise = [Trial(name=f"{NOISE}{number}", noise=number) for number in range(1, SAMPLES + 1)]
-    twins = [Trial(name=name) for name in CONTROLS]
-    twins += [Trial(name=FLOAT64, precision="float64"), Trial(name=OTHER_SEED, seed=options.seed ^ 1)]
+    noise = [Conditions(name=f"{NOISE}{number}", noise=number) for number in range(1, SAMPLES + 1)]
+    twins = [Conditions(name=name) for name in CONTROLS]
+    twins += [IN_FLOAT64, Conditions(name=OTHER_SEED, reseeded=True)]
     threads = options.threads + 1
     if with_torch:
-        twins.append(Trial(name=f"threads-{threads}", threads=threads))
+        twins.append(Conditions(name=f"threads-{threads}", threads=threads))
     else:
-        twins += [Trial(name=FLOAT32, precision="float32"), Trial(name="columns", columns=True)]
+        twins += [Conditions(name=FLOAT32, precision="float32"), Conditions(name="columns", columns=True)]
     half = SAMPLES // 2
     narrowed = [
-        Trial(name=f"{NARROWED}{number}", noise=SAMPLES + number, narrowed=True)
+        Conditions(name=f"{NARROWED}{number}", noise=SAMPLES + number, narrowed=True)
         for number in range(1, NARROWED_SAMPLES + 1)
     ]
     yield _Plan((*twins, *noise[:half], *narrowed))
-    yield _Plan((Trial(name="instructions"), *noise[half:]), PLAIN_INSTRUCTIONS)
+    yield _Plan((Conditions(name="instructions"), *noise[half:]), PLAIN_INSTRUCTIONS)
 
 
 def _job(job: Job, kept: dict[str, KeptCase], plan: _Plan) -> Job:

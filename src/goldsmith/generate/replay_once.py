@@ -10,12 +10,13 @@ import msgspec
 
 from goldsmith.generate.error_mapping import error_of
 from goldsmith.generate.jobs import make_job
+from goldsmith.generate.measure_tolerances import IN_FLOAT64
 from goldsmith.generate.options import Options
 from goldsmith.gold.calibration import FLOAT64
 from goldsmith.gold.files import read_arrays, read_payload
 from goldsmith.gold.load import Gold
 from goldsmith.process.launcher import Watcher, run_parallel
-from goldsmith.process.messages import KeptCase, Trial
+from goldsmith.process.messages import KeptCase
 from goldsmith.targets.target import Placement, Subject
 from goldsmith.workspace.copies import make_workspaces
 
@@ -61,7 +62,7 @@ def replay_in_float64(
         job = msgspec.structs.replace(
             make_job(assignment, workspace, options, task="calibrate"),
             kept=dict(kept),
-            trials=(Trial(name=FLOAT64, precision="float64"),),
+            trials=(IN_FLOAT64,),
         )
         run_parallel([job], timeout=options.timeout, watcher=watcher)
         files = {name: Path(job.output, name, f"{FLOAT64}.safetensors") for name in kept}

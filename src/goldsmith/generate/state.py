@@ -22,7 +22,7 @@ from goldsmith.gold.diff import TensorChange
 from goldsmith.gold.manifest import README, FileEntry
 from goldsmith.process.fork_client import ForkClient
 from goldsmith.process.launcher import Watcher
-from goldsmith.process.messages import Implementation
+from goldsmith.process.messages import ImportedCode
 from goldsmith.source_code.case_code import CaseCode
 from goldsmith.targets.target import Kind, Placement, Subject
 
@@ -75,7 +75,7 @@ class GenerationState:
     log: str = ""
     seconds: float = 0.0
     fork_server: ForkClient | None = None
-    implementations: list[Implementation] = field(default_factory=list)
+    implementations: list[ImportedCode] = field(default_factory=list)
     """What the two runs ran on, where they ran in place."""
     check_solution: CheckSolution | None = None
     is_drafted: bool = False

@@ -8,7 +8,7 @@ import threading
 from types import CodeType, FrameType
 from typing import Any
 
-from goldsmith.process.messages import Place
+from goldsmith.runs.run import Place
 
 
 class Coverage:

@@ -44,9 +44,9 @@ from goldsmith.judge.verdicts import (
     ModuleVerdict,
 )
 from goldsmith.judge.weight_caveat import OWN_WEIGHTS
+from goldsmith.runs.run import CaseRuns
 
 if TYPE_CHECKING:
-    from goldsmith.check.replay_results import CaseRuns
     from goldsmith.gold.load import GoldCase
     from goldsmith.gold.manifest import CaseEntry
 
@@ -114,7 +114,7 @@ class Attribution:
 
     def attributed(self, judged: Mapping[str, CaseVerdict], alone: IsolatedRuns) -> dict[str, CaseVerdict]:
         """Return the verdicts with what goes wrong first in each, and what was not seen to be right."""
-        extra = {name: replay.first.extra for name, replay in self.replays.items()}
+        extra = {name: replay.first.facts.extra for name, replay in self.replays.items()}
         blame = Blame(judged, self.shown, self.pairs, extra)
         found = {name: blame.attributed(verdict) for name, verdict in judged.items()}
         return {
@@ -180,7 +180,7 @@ def _their_names(verdict: CaseVerdict, replayed: CaseRuns) -> dict[str, str]:
     wrong = [leaf.path for leaf in (*verdict.leaves, *verdict.natural) if not leaf.agrees]
     single = {
         gold[0]: theirs[0]
-        for placed in replayed.first.placed.values()
+        for placed in replayed.first.facts.weight_map.values()
         for gold, theirs in placed
         if len(gold) == len(theirs) == 1 and gold != theirs
     }

@@ -7,7 +7,6 @@ from typing import Any
 
 import msgspec
 
-from goldsmith.check.replay_results import CaseRuns
 from goldsmith.comparison.against_gold import compare_case
 from goldsmith.comparison.api import compare
 from goldsmith.comparison.results import Comparison, LeafComparison
@@ -18,7 +17,8 @@ from goldsmith.judge.criteria import Criteria
 from goldsmith.judge.reduced_precision import coarser_dtype, explains, is_unseen
 from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, CUT_OFF, DIFFERS, ERROR, CaseVerdict
 from goldsmith.judge.weight_caveat import with_caveat
-from goldsmith.process.messages import Failure, RunName
+from goldsmith.runs.conditions import FLOAT64, REPEAT, TRACED, Conditions
+from goldsmith.runs.run import CaseRuns, Failure
 
 SHARPER, FINEST = 0.1, 1e-6
 """In float64 a tolerance is multiplied by the first, but never below the second: there is no rounding there, while
@@ -43,7 +43,7 @@ def judge_case(criteria: Criteria, replayed: CaseRuns, *, guessing: bool = True)
     """Judge one case, before anything is known about its modules; with `guessing`, also guess at what went wrong."""
     gold = criteria.gold
     verdict = CaseVerdict(name=gold.name, title=gold.entry.title, outcome=AGREES)
-    failed = next((item.failure for run, item in replayed.attempts.items() if item.failure and run != "dtypes"), None)
+    failed = next((item.failure for run, item in replayed.runs.items() if item.failure and run != "dtypes"), None)
     first = replayed.first
     late = failed is not None and first.failure is None
     if failed is not None and not (late and _only_raised_in_float64(replayed)):
@@ -55,7 +55,7 @@ def judge_case(criteria: Criteria, replayed: CaseRuns, *, guessing: bool = True)
     judged = [_judge(verdict, name, item, replayed, guessing) for name, item in variants.items()]
     best = min(judged, key=lambda item: (item.outcome != AGREES, _distance(item)))
     best = _with_side_effects(best, variants[best.met], replayed)
-    return with_caveat(best, gold, criteria.expected, replayed.leaves("plain"))
+    return with_caveat(best, gold, criteria.expected, replayed.values("plain"))
 
 
 def is_settled(verdict: CaseVerdict) -> bool:
@@ -73,7 +73,7 @@ def is_close(verdict: CaseVerdict) -> bool:
     return verdict.outcome == AGREES or (verdict.outcome == DIFFERS and not is_settled(verdict))
 
 
-def still_to_run(verdict: CaseVerdict, criteria: Criteria) -> tuple[RunName, ...]:
+def still_to_run(verdict: CaseVerdict, criteria: Criteria) -> tuple[Conditions, ...]:
     """List the further runs that a case needs after its first, to confirm its verdict or show where it goes wrong.
 
     A result identical to gold must be so again. Any other close result is run in float64: code that is right there too
@@ -83,26 +83,26 @@ def still_to_run(verdict: CaseVerdict, criteria: Criteria) -> tuple[RunName, ...
     if verdict.outcome == ERROR:
         return ()
     if verdict.outcome == COULD_NOT_RUN:
-        return ("traced",) if verdict.kind in _RAISED else ()
+        return (TRACED,) if verdict.kind in _RAISED else ()
     if not is_settled(verdict) and criteria.gold.reference:
-        return ("float64",) if criteria.expected.keys() <= set(criteria.float64_paths) else ("repeat", "float64")
+        return (FLOAT64,) if criteria.expected.keys() <= set(criteria.float64_paths) else (REPEAT, FLOAT64)
     if verdict.outcome == AGREES:
-        return ("repeat",)
+        return (REPEAT,)
     marked = any(leaf.nan_actual > leaf.nan_gold for leaf in verdict.natural)
-    return ("traced", "repeat") if marked else ("traced",)
+    return (TRACED, REPEAT) if marked else (TRACED,)
 
 
 def is_shown_twice(replayed: CaseRuns) -> bool:
     """Return whether a second run in the process of the first has given a result."""
-    wide = replayed.attempts.get("float64")
-    says = wide is not None and wide.failure is None and wide.pure and "float64_strict" not in replayed.attempts
-    return says or any(run in replayed.attempts for run in _SECOND_RUNS)
+    wide = replayed.runs.get("float64")
+    says = wide is not None and wide.failure is None and wide.facts.pure and "float64_strict" not in replayed.runs
+    return says or any(run in replayed.runs for run in _SECOND_RUNS)
 
 
 def is_doubtful(verdict: CaseVerdict, replayed: CaseRuns) -> bool:
     """Return whether only a run in float64 fails or differs, in a process that had done other things before: state kept
     from those may be the reason."""
-    if "float64" not in replayed.attempts or "float64_strict" in replayed.attempts:
+    if "float64" not in replayed.runs or "float64_strict" in replayed.runs:
         return False
     against = verdict.outcome == DIFFERS and verdict.kind == "values" and _is_rounding(verdict.natural)
     return against or _only_raised_in_float64(replayed)
@@ -121,14 +121,14 @@ def is_nearer(verdict: CaseVerdict, other: CaseVerdict) -> bool:
 def _only_raised_in_float64(replayed: CaseRuns) -> bool:
     """Return whether only the run in float64 raised: much code is written for one dtype, and is then judged in that
     dtype, with a note. A process that died does not count."""
-    fine = all(item.failure is None for run, item in replayed.attempts.items() if run not in ("float64", "dtypes"))
-    failure = replayed.attempts["float64"].failure if "float64" in replayed.attempts else None
+    fine = all(item.failure is None for run, item in replayed.runs.items() if run not in ("float64", "dtypes"))
+    failure = replayed.runs["float64"].failure if "float64" in replayed.runs else None
     return fine and failure is not None and failure.kind not in CUT_OFF
 
 
 def _judge(verdict: CaseVerdict, met: str, criteria: Criteria, replayed: CaseRuns, guessing: bool) -> CaseVerdict:
     gold, expected = criteria.gold, dict(criteria.expected)
-    actual, notes = _select_leaves(replayed.leaves("plain"), expected)
+    actual, notes = _select_leaves(replayed.values("plain"), expected)
     nothing = [path for path in expected if path in actual and actual[path] is None and path.count(".") <= 1]
     if any(expected[path] is not None for path in nothing):
         text = f"{shown_path(nothing[0])} is None; is a `return` missing?"
@@ -142,7 +142,10 @@ def _judge(verdict: CaseVerdict, met: str, criteria: Criteria, replayed: CaseRun
         notes.append(f"not compared, for it has none: {_first_few(left_out)}")
     first = replayed.first
     natural = criteria.compare_once(
-        "plain", [first], guessing, lambda: compare_case(actual, expected, gold, guessing=guessing, made=first.made)
+        "plain",
+        [first],
+        guessing,
+        lambda: compare_case(actual, expected, gold, guessing=guessing, made=first.facts.created),
     )
     notes += [
         f"{shown_path(leaf.path)} is {leaf.actual_dtype}, gold's is {leaf.gold_dtype}: no difference between numbers"
@@ -239,18 +242,18 @@ def _in_float64(
 ) -> tuple[Comparison | None, str]:
     """Compare with gold's float64 reference, or say why there is no comparison."""
     gold = criteria.gold
-    attempt = replayed.attempts.get("float64")
+    attempt = replayed.runs.get("float64")
     if not gold.reference or attempt is None:
         rounded = any(item.dtype in _BY_PRECISION[:4] for item in gold.entry.tensors if item.path in expected)
         return None, "" if gold.reference or not rounded else "gold keeps no float64 reference"
     if attempt.failure is not None:
         return None, f"it does not run in float64 ({attempt.failure.message.splitlines()[0][:80]})"
-    if not attempt.pure:
+    if not attempt.facts.pure:
         return None, "it computes in a smaller dtype inside a run in float64"
     wanted = {path: gold.reference[path] for path in criteria.float64_paths if path in expected}
     if not wanted:
         return None, ""
-    selected, _ = _select_leaves(replayed.leaves("float64"), wanted)
+    selected, _ = _select_leaves(replayed.values("float64"), wanted)
     actual = {path: numbers_of(selected[path]) for path in wanted if _is_number(selected.get(path))}
     for path in (path for path in actual if is_float64(wanted[path]) and not is_float64(actual[path])):
         dtype = computed_dtype(actual[path], "float64")
@@ -323,11 +326,11 @@ def coarsest_dtype(comparison: Comparison) -> str:
 def _with_side_effects(verdict: CaseVerdict, criteria: Criteria, replayed: CaseRuns) -> CaseVerdict:
     """Add what else was seen: a different answer the second time, uninitialised memory, inputs overwritten."""
     plain = replayed.first
-    notes = list(dict.fromkeys([*verdict.notes, *(note.words for note in plain.notes)]))
+    notes = list(dict.fromkeys([*verdict.notes, *(note.words for note in plain.facts.notes)]))
     outcome, reason, kind = verdict.outcome, verdict.reason, verdict.kind
-    first, _ = _select_leaves(replayed.leaves("plain"), criteria.expected)
-    for run in (run for run in _SECOND_RUNS if run in replayed.attempts):
-        second, _ = _select_leaves(replayed.leaves(run), criteria.expected)
+    first, _ = _select_leaves(replayed.values("plain"), criteria.expected)
+    for run in (run for run in _SECOND_RUNS if run in replayed.runs):
+        second, _ = _select_leaves(replayed.values(run), criteria.expected)
         if _are_the_same(first, second):
             continue
         again = compare_case(second, first, criteria.gold, equal_nan=True, guessing=False)
@@ -344,7 +347,7 @@ def _with_side_effects(verdict: CaseVerdict, criteria: Criteria, replayed: CaseR
     inputs = criteria.gold.entry.inputs
     overwritten = [
         path
-        for path in plain.overwrote
+        for path in plain.facts.overwrote
         if path not in own and any(f"{path}.".startswith(f"{name}.") for name in inputs)
     ]
     if overwritten:

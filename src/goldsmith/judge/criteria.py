@@ -15,7 +15,7 @@ from goldsmith.gold.arrays import judged_part, leaf_facts
 from goldsmith.gold.load import GoldCase
 from goldsmith.gold.precision import is_float64
 from goldsmith.gold.tolerances import Tolerance
-from goldsmith.process.messages import Attempt
+from goldsmith.runs.run import Run
 
 MayBeMissing = Callable[[str, Any], bool]
 """Returns whether a weight may be missing, by its name and the value that gold has recorded."""
@@ -28,7 +28,7 @@ class Criteria:
     gold: GoldCase
     may_be_missing: MayBeMissing
     overwriting_differs: bool = False
-    _compared: dict[str, tuple[Sequence[Attempt], bool, Comparison]] = field(default_factory=dict)
+    _compared: dict[str, tuple[Sequence[Run], bool, Comparison]] = field(default_factory=dict)
 
     @cached_property
     def expected(self) -> Mapping[str, Any]:
@@ -76,16 +76,16 @@ class Criteria:
         return {"": self, **others}
 
     def compare_once(
-        self, run: str, attempts: Sequence[Attempt], guessing: bool, compute: Callable[[], Comparison]
+        self, name: str, runs: Sequence[Run], guessing: bool, compute: Callable[[], Comparison]
     ) -> Comparison:
-        """Compare what `attempts` recorded, or return the cached comparison: a case is judged again after each further
-        run, and most of its attempts are the same. Where all agrees there is nothing to guess at."""
-        if run in self._compared:
-            known, guessed, comparison = self._compared[run]
-            if all(map(operator.is_, known, attempts)) and (guessed or not guessing or comparison.agrees):
+        """Compare what `runs` recorded, or return the cached comparison: a case is judged again after each further
+        run, and most of its runs are the same. Where all agrees there is nothing to guess at."""
+        if name in self._compared:
+            known, guessed, comparison = self._compared[name]
+            if all(map(operator.is_, known, runs)) and (guessed or not guessing or comparison.agrees):
                 return comparison
         comparison = compute()
-        self._compared[run] = (attempts, guessing, comparison)
+        self._compared[name] = (runs, guessing, comparison)
         return comparison
 
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import msgspec
 
-from goldsmith.check.replay_results import CaseRuns
 from goldsmith.comparison.results import SKETCHED
 from goldsmith.gold.arrays import numbers_of
 from goldsmith.gold.manifest import CaseEntry
@@ -21,6 +20,7 @@ from goldsmith.judge.criteria import Criteria
 from goldsmith.judge.trace_pairs import TracePair, is_cut_off
 from goldsmith.judge.traces import Call, in_order_of_return
 from goldsmith.judge.verdicts import DIFFERS, CaseVerdict
+from goldsmith.runs.run import CaseRuns
 
 MAX_TENSORS_PER_CASE = 3
 MAX_ELEMENTS = 2**24
@@ -80,14 +80,14 @@ class Evidence:
         """Keep the tensors of a case that differ, in the dtype that decided."""
         chosen = criteria.variants.get(verdict.met, criteria)
         self.trained[verdict.name] = chosen.gold.entry.training
-        if verdict.judged_in == "float64" and "float64" in runs.attempts:
+        if verdict.judged_in == "float64" and "float64" in runs.runs:
             # noise was measured in the case's own dtype, and says nothing about float64
             limits = {
                 path: msgspec.structs.replace(sharper(item), noise=None) for path, item in chosen.tolerances.items()
             }
-            self.add_tensors(verdict, chosen.gold.reference or {}, runs.leaves("float64"), limits)
+            self.add_tensors(verdict, chosen.gold.reference or {}, runs.values("float64"), limits)
         else:
-            self.add_tensors(verdict, chosen.expected, runs.leaves("plain"), chosen.tolerances)
+            self.add_tensors(verdict, chosen.expected, runs.values("plain"), chosen.tolerances)
 
     def add_tensors(
         self,

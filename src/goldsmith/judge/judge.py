@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from goldsmith.check.replay_results import CaseRuns
 from goldsmith.comparison.leaves import NotComparable
 from goldsmith.gold.load import GoldCase
 from goldsmith.judge.bounds import TooMuchToJudge, spend
 from goldsmith.judge.case import judge_case
 from goldsmith.judge.criteria import Criteria, MayBeMissing, same_bits
 from goldsmith.judge.verdicts import COULD_NOT_RUN, ERROR, CaseVerdict
+from goldsmith.runs.run import CaseRuns
 from goldsmith.weights.rules import Adapter
 
 

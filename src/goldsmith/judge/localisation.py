@@ -20,7 +20,7 @@ from goldsmith.gold.trace_tensors import is_whole
 from goldsmith.judge.trace_pairs import TracePair, arguments, is_cut_off, off_by, plain_apart
 from goldsmith.judge.traces import Call, ValueIndex, as_numbers, in_order_of_return
 from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, ModuleVerdict, Outcome
-from goldsmith.process.messages import Failure
+from goldsmith.runs.run import Failure
 
 MAX_CASES_ALONE = 4
 """Number of cases in which modules are run alone, one of each kind: a kind's code is the same everywhere."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from goldsmith.check.replay_results import CaseRuns
 from goldsmith.comparison.results import LeafComparison
 from goldsmith.gold.load import GoldCase
 from goldsmith.judge.verdicts import AGREES, DIFFERS, CaseVerdict
+from goldsmith.runs.run import CaseRuns
 
 _EPS = {"bfloat16": 2.0**-7, "float16": 2.0**-10, "complex32": 2.0**-10, "float32": 2.0**-23, "complex64": 2.0**-23}
 _FINEST = 2.0**-52
@@ -27,7 +27,7 @@ def is_excused(verdict: CaseVerdict) -> bool:
 def needs_dtypes(verdict: CaseVerdict, gold: GoldCase, replayed: CaseRuns) -> bool:
     """Return whether a verdict depends on the dtypes that were computed in, or may be explained by them. A run in
     float64 does not show them: autocast leaves float64 alone."""
-    if "dtypes" in replayed.attempts or gold.path.suffix != ".pt":
+    if "dtypes" in replayed.runs or gold.path.suffix != ".pt":
         return False
     if verdict.outcome == AGREES:
         return is_excused(verdict) or any(leaf.excess > _NEAR for leaf in verdict.natural)
@@ -43,17 +43,17 @@ def needs_dtypes(verdict: CaseVerdict, gold: GoldCase, replayed: CaseRuns) -> bo
 def coarser_dtype(gold: GoldCase, replayed: CaseRuns) -> str:
     """Return the coarsest dtype that was computed in, if it is coarser than gold's inputs, weights and records; else
     ""."""
-    attempt = replayed.attempts.get("dtypes")
+    attempt = replayed.runs.get("dtypes")
     if attempt is None:
         return ""
     own = max((_eps(item.dtype) for item in gold.entry.tensors if _is_inexact(item.dtype)), default=_COARSEST)
-    coarser = [name for name in attempt.rounded_to if _eps(name) > own]
+    coarser = [name for name in attempt.facts.rounded_to if _eps(name) > own]
     return max(coarser, key=_eps, default="")
 
 
 def is_unseen(replayed: CaseRuns) -> bool:
     """Return whether the run that should show the dtypes failed."""
-    return "dtypes" in replayed.attempts and replayed.attempts["dtypes"].failure is not None
+    return "dtypes" in replayed.runs and replayed.runs["dtypes"].failure is not None
 
 
 def explains(dtype: str, natural: Sequence[LeafComparison]) -> bool:

@@ -10,7 +10,6 @@ from itertools import starmap
 from pathlib import Path
 from typing import Any
 
-from goldsmith.check.replay_results import CaseRuns
 from goldsmith.foundation.nested import leaves_in
 from goldsmith.gold.arrays import array_hash
 from goldsmith.gold.call_forms import is_reference, plain_values
@@ -32,6 +31,7 @@ from goldsmith.judge.call_limits import noise_limits
 from goldsmith.judge.module_names import module_names
 from goldsmith.judge.traces import CLOSE, INDEX, Call, calls_in, distance, farthest, input_error, same_plain
 from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, ModuleVerdict, Outcome
+from goldsmith.runs.run import CaseRuns
 
 AMPLIFIED = 20.0
 """How many times farther off than its input a call's output may be and still be explained by its input."""
@@ -273,11 +273,15 @@ def pair_traces(case: GoldCase, folder: Path, replayed: CaseRuns, *, of_another_
     names = {}
     for model in case.entry.models:
         mine = [call for call in gold if call.model == model]
-        there = {call.module for call in theirs if call.model == model} | set(replayed.first.modules.get(model, ()))
-        names[model] = module_names(replayed.first.placed.get(model, ()), [call.module for call in mine], there)
-    traced = replayed.attempts.get("traced", replayed.first)
+        there = {call.module for call in theirs if call.model == model} | set(
+            replayed.first.facts.modules.get(model, ())
+        )
+        names[model] = module_names(
+            replayed.first.facts.weight_map.get(model, ()), [call.module for call in mine], there
+        )
+    traced = replayed.runs.get("traced", replayed.first)
     noise = noise_limits(gold, case.entry)
-    pair = TracePair(case.name, gold, theirs, names, traced.used, noise=noise)
+    pair = TracePair(case.name, gold, theirs, names, traced.facts.used, noise=noise)
     try:
         with bounded_by(Work(most_compared(gold))):
             pair.pair()

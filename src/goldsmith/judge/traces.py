@@ -25,7 +25,7 @@ from goldsmith.judge.bounds import (
     spend,
 )
 from goldsmith.judge.trace_bounds import refuse_absurd
-from goldsmith.process.notes import is_name
+from goldsmith.runs.notes import is_name
 
 CLOSE = 5e-5
 """Relative distance up to which two tensors of a trace count as the same: ten times the noise of float32 in a deep

@@ -13,7 +13,7 @@ import msgspec
 from goldsmith.judge.coverage import PartCoverage, part_of
 from goldsmith.judge.localisation import sources
 from goldsmith.judge.verdicts import COULD_NOT_RUN, DIFFERS, CaseVerdict, ModuleVerdict
-from goldsmith.process.messages import Failure, FailureKind
+from goldsmith.runs.run import Failure, FailureKind
 
 STUB: FailureKind = "stub"
 _BY_CODE = ("values", "none", "raised", "call", "weights", STUB)

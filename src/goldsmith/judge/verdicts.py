@@ -9,7 +9,7 @@ import msgspec
 
 from goldsmith.comparison.results import LeafComparison
 from goldsmith.foundation.struct_types import prepare_types
-from goldsmith.process.messages import Failure
+from goldsmith.runs.run import Failure
 
 Outcome = Literal["agrees", "differs", "could-not-run", "provided-changed", "error"]
 AGREES: Outcome = "agrees"

@@ -9,12 +9,13 @@ from goldsmith.judge.trace_pairs import arguments
 from goldsmith.judge.traces import Call, distance
 from goldsmith.model_parity.aligned_calls import as_shaped, correspond
 from goldsmith.model_parity.input_forms import in_form_of
-from goldsmith.process.sides import AloneAsk
+from goldsmith.runs.implementation import MODEL
+from goldsmith.runs.requests import IsolatedCall
 
 
 def request_alone(
     call: Call, partner: Call, module: str, *, gradients: bool = False, kept: Collection[int] = ()
-) -> tuple[AloneAsk, dict[str, Any]]:
+) -> tuple[IsolatedCall, list[Any]]:
     """Return a request to make the reference's `call` with the candidate's module. Where the candidate takes other
     arguments, it is called as it was, with the reference's tensors in place of those that correspond, but for those
     whose identities are `kept`."""
@@ -26,15 +27,15 @@ def request_alone(
     inputs, form, narrow = call.inputs, call.form, call.bfloat16
     if not same and partner.form is not None:
         inputs, form, narrow = tuple(_nearest(partner.inputs, call.inputs, kept)), partner.form, partner.bfloat16
-    made = AloneAsk(
-        number=call.position,
+    made = IsolatedCall(
+        model=MODEL,
         module=module,
         form=form,
         training=call.training,
-        bfloat16=tuple(int(name) for name in narrow if name.isdecimal()),
+        bfloat16=tuple(name for name in narrow if name.isdecimal()),
         gradients=gradients,
     )
-    return made, {f"{call.position}.{index}": item for index, item in enumerate(inputs)}
+    return made, list(inputs)
 
 
 def _nearest(theirs: Sequence[Any], mine: Sequence[Any], kept: Collection[int] = ()) -> list[Any]:

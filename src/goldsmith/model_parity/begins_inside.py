@@ -12,7 +12,7 @@ from goldsmith.judge.traces import Call, distance, in_order_of_return
 from goldsmith.judge.verdicts import AGREES, DIFFERS, ModuleVerdict
 from goldsmith.model_parity.aligned_calls import as_shaped, correspond
 from goldsmith.model_parity.input_forms import in_form_of, is_mask
-from goldsmith.process.sides import Described
+from goldsmith.runs.implementation import Described
 
 _LISTED = 3
 _TORCH = "/torch/nn/modules/"

@@ -21,13 +21,15 @@ from goldsmith.model_parity.output_pairs import (
     spell_as_argument,
     spell_as_options,
 )
-from goldsmith.process.messages import Failure
-from goldsmith.process.sides import FLOAT64, INPUT_GRADIENTS, OUTPUT, OWN, Described, OwnInputs, Ran, RunAsk, Side
+from goldsmith.runs.conditions import OWN, WIDE, Conditions
+from goldsmith.runs.implementation import INPUT_GRADIENTS, OUTPUT, Described, Implementation, OwnInputs
+from goldsmith.runs.requests import RunRequest
+from goldsmith.runs.run import Failure, Run
 
 _COARSENESS = ("float64", "float32", "float16", "bfloat16")
 
 
-class ParityAsk(msgspec.Struct, frozen=True, kw_only=True):
+class ParityRequest(msgspec.Struct, frozen=True, kw_only=True):
     """What is to be compared, and how."""
 
     reference: str = "the reference"
@@ -56,9 +58,9 @@ class Inconclusive(Exception):
 class Runs:
     """The runs of both sides on one set of inputs, the candidate's values under the reference's names."""
 
-    mine: Ran
-    theirs: Ran
-    wide: tuple[Ran, Ran] | None = None
+    mine: Run
+    theirs: Run
+    wide: tuple[Run, Run] | None = None
     why_not: str = ""
 
 
@@ -66,21 +68,25 @@ class Runs:
 class BothSides:
     """The two sides, what is asked of them, and what is known of how they correspond."""
 
-    reference: Side
-    candidate: Side
-    ask: ParityAsk
+    reference: Implementation
+    candidate: Implementation
+    request: ParityRequest
     notes: list[str] = field(default_factory=list)
     described: tuple[Described, Described] = (Described(name=""), Described(name=""))
     pairs: OutputPairs = field(default_factory=OutputPairs)
     own_inputs: OwnInputs | None = None
     """The candidate's inputs, if it takes others than the reference."""
 
+    def plain(self, case: int = 0) -> RunRequest:
+        """Return a request for a run on a set of inputs, in the mode that was asked for."""
+        return RunRequest(case=str(case), conditions=Conditions(train=self.request.train))
+
     def is_shared_input(self, number: int, name: str) -> bool:
         """Say whether the candidate takes an input of the reference's, in a set of inputs."""
         return self.own_inputs is None or name in self.own_inputs.same[number].values()
 
-    def run(self, side: Side, name: str, ask: RunAsk) -> Ran:
-        ran = side.run(ask)
+    def run(self, side: Implementation, name: str, request: RunRequest) -> Run:
+        ran = side.run(request)
         failure = ran.facts.failure
         if failure is not None:
             kind = failure.kind if failure.kind in ("memory", "exit") else "inputs"
@@ -93,10 +99,10 @@ class BothSides:
 
     def distance(self) -> float:
         """Return how far apart the outputs for the first inputs are."""
-        runs = [side.run(RunAsk(precision=FLOAT64, train=self.ask.train)) for side in (self.reference, self.candidate)]
+        wide = self.plain().under(precision=WIDE)
+        runs = [side.run(wide) for side in (self.reference, self.candidate)]
         if any(item.facts.failure for item in runs):
-            asks = (RunAsk(train=self.ask.train), self.their(RunAsk(train=self.ask.train)))
-            runs = [self.reference.run(asks[0]), self.candidate.run(asks[1])]
+            runs = [self.reference.run(self.plain()), self.candidate.run(self.their(self.plain()))]
         if any(item.facts.failure for item in runs):
             return float("inf")
         try:
@@ -105,13 +111,13 @@ class BothSides:
             return 0.0  # told later, and no arrangement of weights changes it
         return farthest_output(runs[0].values, renamed(runs[1].values, pairs.paths), pairs.paths)
 
-    def pair_outputs(self, mine: Ran, theirs: Ran) -> OutputPairs:
-        spell = spell_as_options if self.ask.on_command_line else spell_as_argument
-        return pair_outputs(mine, theirs, self.ask.outputs, spell)
+    def pair_outputs(self, mine: Run, theirs: Run) -> OutputPairs:
+        spell = spell_as_options if self.request.on_command_line else spell_as_argument
+        return pair_outputs(mine, theirs, self.request.outputs, spell)
 
-    def both(self, ask: RunAsk, *, traced: bool) -> Runs:
-        mine, theirs = self.reference.run(ask), self._candidate_run(self.their(ask))
-        wide = msgspec.structs.replace(ask, precision=FLOAT64, traced=traced)
+    def both(self, request: RunRequest, *, traced: bool) -> Runs:
+        mine, theirs = self.reference.run(request), self._candidate_run(self.their(request))
+        wide = request.under(precision=WIDE, traced=traced)
         exact = self.reference.run(wide), self._candidate_run(self.their(wide))
         why_not = ""
         runs = (self.reference.run, wide), (self._candidate_run, self.their(wide))
@@ -124,42 +130,46 @@ class BothSides:
                 why_not = f"{rounded[0]} of the {side} is rounded to {rounded[1]} in a run in float64, too"
         if why_not:
             self.notes.append(f"{why_not}, so both were judged in their own dtype alone")
-            own = msgspec.structs.replace(ask, traced=traced)
+            own = request.under(traced=traced)
             mine, theirs = self.reference.run(own), self._candidate_run(self.their(own))
             return Runs(mine, theirs, None, why_not)
         return Runs(mine, theirs, exact)
 
-    def _candidate_run(self, ask: RunAsk) -> Ran:
+    def _candidate_run(self, request: RunRequest) -> Run:
         """Run the candidate and name its outputs as the reference's; without gradients where it has none."""
-        ran = self.candidate.run(ask)
-        if ran.facts.failure is not None and ask.gradients:
-            plain = self.candidate.run(msgspec.structs.replace(ask, gradients=False))
+        ran = self.candidate.run(request)
+        if ran.facts.failure is not None and request.conditions.gradients:
+            plain = self.candidate.run(request.under(gradients=False))
             if plain.facts.failure is None:
                 facts = msgspec.structs.replace(plain.facts, cut_off=f"its backward fails: {ran.facts.failure.message}")
-                ran = Ran(facts, plain.values, plain.trace)
+                ran = Run(facts, plain.values, plain.trace)
         values, facts = renamed(ran.values, self.pairs.paths), ran.facts
         if self.own_inputs is not None:
-            same = self.own_inputs.same[ask.inputs]
+            same = self.own_inputs.same[int(request.case)]
             values = with_input_names(values, same)
             overwrote = (same.get(name, f"{name} (its own)") for name in facts.overwrote)
             facts = msgspec.structs.replace(facts, overwrote=tuple(overwrote))
-        return Ran(facts, values, ran.trace)
+        return Run(facts, values, ran.trace)
 
-    def their(self, ask: RunAsk) -> RunAsk:
+    def their(self, request: RunRequest) -> RunRequest:
         """Return the request as the candidate gets it: under its names, and inputs in its dtype if that is another."""
-        paths = tuple(self.pairs.paths[path] for path in ask.outputs)
-        other = self.described[1].dtype if self.mixed and ask.precision == OWN else ask.inputs_as
-        return msgspec.structs.replace(ask, outputs=paths, inputs_as=other)
+        paths = tuple(self.pairs.paths[path] for path in request.conditions.outputs)
+        other = (
+            self.described[1].dtype
+            if self.mixed and request.conditions.precision == OWN
+            else request.conditions.inputs_as
+        )
+        return request.under(outputs=paths, inputs_as=other)
 
     @property
     def tolerance_given(self) -> bool:
-        return self.ask.rtol is not None or self.ask.atol is not None
+        return self.request.rtol is not None or self.request.atol is not None
 
     @property
     def mixed(self) -> bool:
         """Return whether the two models are of different dtypes."""
         mine, theirs = (item.dtype for item in self.described)
-        return bool(mine and theirs and mine != theirs and not self.ask.dtype)
+        return bool(mine and theirs and mine != theirs and not self.request.dtype)
 
     @property
     def _coarser(self) -> str:
@@ -167,18 +177,18 @@ class BothSides:
         mine, theirs = (item.dtype for item in self.described)
         return theirs if self.mixed and _COARSENESS.index(theirs) > _COARSENESS.index(mine) else ""
 
-    def measure(self, ask: RunAsk, runs: Runs, told: Callable[[str], None], *, more: bool = False) -> Measured:
+    def measure(self, request: RunRequest, runs: Runs, told: Callable[[str], None], *, more: bool = False) -> Measured:
         """Measure the reference's noise; with `more`, by as many trials as the closest decision takes."""
         if self.tolerance_given:
             return Measured()
         many = {"wide_trials": MORE} if more else {}
-        traced = msgspec.structs.replace(ask, traced=runs.wide is not None or runs.mine.trace is not None)
+        traced = request.under(traced=runs.wide is not None or runs.mine.trace is not None)
         return measure_noise(
             self.reference,
             traced,
             runs.mine,
             runs.wide[0] if runs.wide else None,
-            trials=max(self.ask.trials, MORE) if more else self.ask.trials,
+            trials=max(self.request.trials, MORE) if more else self.request.trials,
             coarser=self._coarser,
             on_run=lambda: told("measuring the reference's noise"),
             **many,

@@ -22,7 +22,7 @@ from goldsmith.model_parity.unit_pairs import CALLS, NAMES, ORDER, SHAPES, UnitP
 from goldsmith.model_parity.weight_guesses import WeightGuess, guess_places, missing_lines
 from goldsmith.model_parity.weight_units import names_to_place
 from goldsmith.model_parity.weight_words import listed_sizes
-from goldsmith.process.sides import LINEAR, TABLE, Described, IdleLine, LoadAsk, Loaded
+from goldsmith.runs.implementation import LINEAR, TABLE, Described, IdleLine, Loaded, LoadRequest
 from goldsmith.weights.placement import size_words
 from goldsmith.weights.rules import fill, match
 
@@ -61,7 +61,7 @@ class Carried:
 class _Arrangement:
     """Weights as they were put in once: what was asked for, what came of it, how far the outputs were off then."""
 
-    ask: LoadAsk
+    request: LoadRequest
     loaded: Loaded
     far: float
     guess: WeightGuess | None = None
@@ -90,7 +90,7 @@ def carry_weights(both: BothSides, *, keep: bool) -> Carried:
     in another order, matrices the other way round, and guesses by names and by the order of calls."""
     mine, theirs = both.described
     weights = both.reference.weights()
-    plain = LoadAsk(facts=mine.facts, keep=keep)
+    plain = LoadRequest(facts=mine.facts, keep=keep)
     first = both.candidate.load(weights, plain)
     if first.refusal:
         raise CannotConvertWeights(first.refusal)
@@ -105,20 +105,20 @@ def carry_weights(both: BothSides, *, keep: bool) -> Carried:
     if far <= AGREEING:
         return Carried(first)
     tried = [] if first.unplaced else [_Arrangement(plain, first, far)]
-    others = [LoadAsk(facts=mine.facts, layout=layout) for layout in first.layouts]
+    others = [LoadRequest(facts=mine.facts, layout=layout) for layout in first.layouts]
     turned = turned_matrices(mine, theirs)
-    others += [LoadAsk(facts=mine.facts, turned=turned)] if turned else []
-    for ask in others:
-        loaded = both.candidate.load(weights, ask)
+    others += [LoadRequest(facts=mine.facts, turned=turned)] if turned else []
+    for request in others:
+        loaded = both.candidate.load(weights, request)
         if loaded.unplaced:
             continue
         far = both.distance()
         if far <= AGREEING:
             return Carried(loaded)
-        tried.append(_Arrangement(ask, loaded, far))
+        tried.append(_Arrangement(request, loaded, far))
     if not first.unplaced and not first.assumed:  # by names and rules alone
         nearest = min(tried, key=lambda item: item.far)
-        return Carried(both.candidate.load(weights, nearest.ask))
+        return Carried(both.candidate.load(weights, nearest.request))
     if _resized(first.unplaced, first.free):  # no guess is worth trying
         raise CannotCarry(first, both.described)
     return _guess(both, weights, first, tried)
@@ -132,7 +132,7 @@ def _guess(both: BothSides, weights: Any, first: Loaded, tried: list[_Arrangemen
     swapped: tuple[str, ...] = ()
     for number, guess in enumerate(guesses):
         by_names = guess.places == guesses[0].places
-        found = _try(both, weights, guess, LoadAsk(facts=facts, guessed=guess.rules, missing=guess.missing))
+        found = _try(both, weights, guess, LoadRequest(facts=facts, guessed=guess.rules, missing=guess.missing))
         if found is None:
             continue
         if guess.against and found.far <= AGREEING and not found.missing:
@@ -152,12 +152,12 @@ def _guess(both: BothSides, weights: Any, first: Loaded, tried: list[_Arrangemen
     near = sorted(range(len(tried)), key=lambda number: (bool(tried[number].missing), tried[number].far))[:_SCORED]
     scored = []
     for item in (tried[number] for number in dict.fromkeys([*named, *near])):
-        loaded = both.candidate.load(weights, item.ask)
+        loaded = both.candidate.load(weights, item.request)
         scored.append(replace(item, score=scores.score(loaded)))
     scored.sort(key=lambda item: item.rank, reverse=True)
     best, *rest = scored
     missing = {name: both.described[0].weights[name] for name in best.missing}
-    loaded = both.candidate.load(weights, best.ask)
+    loaded = both.candidate.load(weights, best.request)
     loaded = msgspec.structs.replace(loaded, reasons=best.loaded.reasons)
     excuses = missing_lines(missing, names_to_place(both.described[0]))
     if not loaded.assumed or (best.confirmed and not _rivals(best, rest)):
@@ -172,14 +172,14 @@ def _rivals(best: _Arrangement, rest: list[_Arrangement]) -> list[_Arrangement]:
     return [item for item in rest if item.score.right >= best.score.right and not item.missing]
 
 
-def _try(both: BothSides, weights: Any, guess: WeightGuess, ask: LoadAsk) -> _Arrangement | None:
+def _try(both: BothSides, weights: Any, guess: WeightGuess, request: LoadRequest) -> _Arrangement | None:
     """Put weights in as guessed; what does not fit then is left out. None if nothing has a place."""
-    loaded, ask = load_what_fits(both, weights, ask)
+    loaded, request = load_what_fits(both, weights, request)
     if loaded.unplaced or not loaded.placed:
         return None
     placed = {name for mine, _ in loaded.placed for name in mine} | set(loaded.excused)
     missing = tuple(name for name in names_to_place(both.described[0]) if name not in placed)
-    return _Arrangement(ask, loaded, both.distance(), guess, missing)
+    return _Arrangement(request, loaded, both.distance(), guess, missing)
 
 
 # --- what is said of a guess ----------------------------------------------------------------------------------------

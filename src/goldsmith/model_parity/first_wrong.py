@@ -11,7 +11,7 @@ from goldsmith.judge.trace_pairs import TracePair
 from goldsmith.judge.traces import Call, as_numbers
 from goldsmith.judge.verdicts import AGREES, ModuleVerdict
 from goldsmith.model_parity.result import FirstWrong, How
-from goldsmith.process.sides import Described
+from goldsmith.runs.implementation import Described
 
 
 def describe_first_wrong(

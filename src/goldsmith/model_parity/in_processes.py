@@ -9,12 +9,12 @@ import msgspec
 
 from goldsmith.errors.parity import BadTarget
 from goldsmith.judge.evidence import Evidence
-from goldsmith.model_parity.both_sides import ParityAsk
+from goldsmith.model_parity.both_sides import ParityRequest
 from goldsmith.model_parity.judge import judge_parity
 from goldsmith.model_parity.process_side import ProcessSide
 from goldsmith.model_parity.result import ParityReport
 from goldsmith.process.progress import Progress
-from goldsmith.process.sides import SideJob
+from goldsmith.runs.implementation import SideJob
 from goldsmith.workspace.temporary import private_folder
 
 REFERENCE, CANDIDATE = "reference", "candidate"
@@ -23,7 +23,7 @@ REFERENCE, CANDIDATE = "reference", "candidate"
 def judge_in_processes(
     reference: SideJob,
     candidate: SideJob,
-    ask: ParityAsk,
+    request: ParityRequest,
     progress: Progress,
     evidence: Evidence | None = None,
 ) -> ParityReport:
@@ -39,4 +39,4 @@ def judge_in_processes(
             side.start()
         for side in sides:
             side.wait_until_built()
-        return judge_parity(sides[0], sides[1], ask, progress.step, evidence)
+        return judge_parity(sides[0], sides[1], request, progress.step, evidence)

@@ -14,7 +14,8 @@ from goldsmith.judge.case import shown_path
 from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, INCONCLUSIVE, CaseVerdict
 from goldsmith.model_parity.both_sides import Runs
 from goldsmith.model_parity.noise import NEAR, Limits, Measured, calls_of
-from goldsmith.process.sides import OUTPUT, Ran
+from goldsmith.runs.implementation import OUTPUT
+from goldsmith.runs.run import Run
 
 
 def or_inconclusive(
@@ -50,7 +51,7 @@ def _undecided(limits: Limits, found: Comparison) -> list[str]:
     return outputs or (blind if len(blind) == len(found.leaves) else [])
 
 
-def _first_jump_in(plain: Ran, calls: Mapping[int, float]) -> str:
+def _first_jump_in(plain: Run, calls: Mapping[int, float]) -> str:
     """Name the first call, in the order in which they ended, whose output noise moves as far as that."""
     ended = sorted(calls_of(plain), key=lambda call: (call.end, -call.position))
     return first_jump({call.label: calls.get(call.position, 0.0) / SAFETY for call in ended})

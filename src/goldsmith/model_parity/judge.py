@@ -20,7 +20,7 @@ from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, CaseVerdict
 from goldsmith.model_parity.both_sides import (
     BothSides,
     Inconclusive,
-    ParityAsk,
+    ParityRequest,
     Runs,
     farthest_output,
     is_all_nan,
@@ -37,26 +37,28 @@ from goldsmith.model_parity.own_weights import comparable_weights, judge_roundin
 from goldsmith.model_parity.result import CarriedWeights, ParityReport
 from goldsmith.model_parity.weight_words import agrees_without, guess_notes
 from goldsmith.model_parity.words import arrangement, random_words
-from goldsmith.process.sides import FLOAT64, GRADIENTS, INPUT_GRADIENTS, OUTPUT, Loaded, RunAsk, Side
+from goldsmith.runs.conditions import WIDE
+from goldsmith.runs.implementation import GRADIENTS, INPUT_GRADIENTS, OUTPUT, Implementation, Loaded
+from goldsmith.runs.requests import RunRequest
 
 
 def judge_parity(
-    reference: Side,
-    candidate: Side,
-    ask: ParityAsk,
+    reference: Implementation,
+    candidate: Implementation,
+    request: ParityRequest,
     on_step: Callable[[str], None] = lambda text: None,
     evidence: Evidence | None = None,
 ) -> ParityReport:
     """Judge `candidate` against `reference`, and leave both as they were; `on_step` is told what is being done. What
     the result rests on is put into `evidence`, if there is one."""
     started = time.monotonic()
-    judging = _Judging(BothSides(reference, candidate, ask), on_step, evidence)
+    judging = _Judging(BothSides(reference, candidate, request), on_step, evidence)
     try:
         report = judging.report()
     except Inconclusive as problem:
         report = ParityReport(
-            name=ask.candidate,
-            reference=ask.reference,
+            name=request.candidate,
+            reference=request.reference,
             outcome=COULD_NOT_RUN,
             kind=problem.kind,
             reason=str(problem),
@@ -101,13 +103,13 @@ class _Judging:
     def _carry(self) -> None:
         mine, theirs = self.both.described
         if not (mine.is_module and theirs.is_module):
-            if self.both.ask.weights and (mine.weights or theirs.weights):
+            if self.both.request.weights and (mine.weights or theirs.weights):
                 self.both.notes.append("weights were not carried over: only those of torch modules can be")
             self._first_runs()
             return
         self.on_step("carrying weights over")
         try:
-            found = carry_weights(self.both, keep=self.both.ask.weights)
+            found = carry_weights(self.both, keep=self.both.request.weights)
         except CannotConvertWeights as problem:
             raise Inconclusive("weights", str(problem)) from None
         except CannotCarry as problem:
@@ -126,15 +128,15 @@ class _Judging:
             free=free,
             guess=found.guess,
         )
-        if self.both.ask.weights:
+        if self.both.request.weights:
             self.both.notes += guess_notes(self.carried, self.loaded.reasons)
         self.both.notes += [*found.notes, *self.loaded.notes]
         self._first_runs()
 
     def _first_runs(self) -> None:
         """Run both once, so that what keeps them from running at all is told first, and pair their outputs."""
-        mine = self.both.run(self.both.reference, "reference", RunAsk(train=self.both.ask.train))
-        theirs = self.both.run(self.both.candidate, "candidate", self.both.their(RunAsk(train=self.both.ask.train)))
+        mine = self.both.run(self.both.reference, "reference", self.both.plain())
+        theirs = self.both.run(self.both.candidate, "candidate", self.both.their(self.both.plain()))
         for ran, side in ((mine, "reference"), (theirs, "candidate")):
             skipped = [f"{path.removeprefix('output.')} ({kind})" for path, kind in ran.facts.skipped.items()]
             if skipped:
@@ -156,42 +158,42 @@ class _Judging:
             self.on_step(text + (progress if prefix else ""))
 
         told("running both")
-        base = RunAsk(inputs=number, train=self.both.ask.train, outputs=tuple(self.both.pairs.paths))
+        base = self.both.plain(number).under(outputs=tuple(self.both.pairs.paths))
         self.both.run(self.both.reference, "reference", base)
         self.both.run(self.both.candidate, "candidate", self.both.their(base))
-        gradients = self.both.ask.gradients and self._has_gradients(base)
-        ask = msgspec.structs.replace(base, gradients=gradients)
-        runs = self.both.both(ask, traced=True)
+        gradients = self.both.request.gradients and self._has_gradients(base)
+        request = base.under(gradients=gradients)
+        runs = self.both.both(request, traced=True)
         told("measuring the reference's noise")
-        measured = self.both.measure(ask, runs, told)
+        measured = self.both.measure(request, runs, told)
         if measured.unfaithful:
             raise Inconclusive("repeats", "the reference gives another answer when it runs again on the same inputs")
         cases = self._value_cases(prefix, number, runs, measured, gradients=gradients)
         near = any(map(is_near, cases))
         if near:
-            measured = self.both.measure(ask, runs, told, more=True)
+            measured = self.both.measure(request, runs, told, more=True)
             cases = self._value_cases(prefix, number, runs, measured, gradients=gradients)
         forward = cases[0]
-        if self.both.ask.steps:
-            steps = f"{self.both.ask.steps} step{'s' if self.both.ask.steps > 1 else ''}"
+        if self.both.request.steps:
+            steps = f"{self.both.request.steps} step{'s' if self.both.request.steps > 1 else ''}"
             told(f"taking {steps}")
             cases.append(self._step_case(f"{prefix}{steps}", base, told))
         mine, theirs = (item.facts.drew for item in runs.wide or (runs.mine, runs.theirs))
-        chance = bool(theirs) and not mine and not self.both.ask.train and self._depends_on_chance(base, measured)
+        chance = bool(theirs) and not mine and not self.both.request.train and self._depends_on_chance(base, measured)
         if chance and forward.outcome != AGREES:
             reason = f"{theirs} draws random numbers in eval mode, and the reference draws none: is dropout left on?"
             cases[0] = msgspec.structs.replace(forward, outcome=DIFFERS, kind="random", reason=reason)
         told("looking at modules")
         before = self.judged
-        looked = self._look_at_modules(ask, runs, measured, list(cases), chance=chance)
+        looked = self._look_at_modules(request, runs, measured, list(cases), chance=chance)
         if looked[0].kind == SMALL and not near:  # nothing but a module's noise, by few trials, speaks against it
             self.judged = before
-            measured = self.both.measure(ask, runs, told, more=True)
-            looked = self._look_at_modules(ask, runs, measured, list(cases), chance=chance)
-        in_doubt = bool(mine or theirs) and (bool(mine) or self.both.ask.train)
+            measured = self.both.measure(request, runs, told, more=True)
+            looked = self._look_at_modules(request, runs, measured, list(cases), chance=chance)
+        in_doubt = bool(mine or theirs) and (bool(mine) or self.both.request.train)
         if in_doubt and gravest(case.outcome for case in looked) != AGREES:
             side = "reference" if mine else "candidate"
-            raise Inconclusive("random", random_words(mine or theirs, side, self.both.ask.train))
+            raise Inconclusive("random", random_words(mine or theirs, side, self.both.request.train))
         return looked
 
     def _value_cases(
@@ -204,18 +206,18 @@ class _Judging:
         back = self._gradient_case(f"{prefix}gradients", number, runs, measured)
         return [forward, back] if back.leaves or back.outcome != AGREES else [forward]
 
-    def _depends_on_chance(self, base: RunAsk, measured: Measured) -> bool:
+    def _depends_on_chance(self, base: RunRequest, measured: Measured) -> bool:
         """Say whether the candidate returns something else where it draws other random numbers."""
-        ask = self.both.their(base)
-        ran = [self.both.candidate.run(item) for item in (ask, msgspec.structs.replace(ask, reseeded=True))]
+        request = self.both.their(base)
+        ran = [self.both.candidate.run(item) for item in (request, request.under(reseeded=True))]
         one, two = (renamed(item.values, self.both.pairs.paths) for item in ran)
         return not self._compared(one, two, measured.own, lambda path: path in self.both.pairs.paths).agrees
 
-    def _has_gradients(self, base: RunAsk) -> bool:
+    def _has_gradients(self, base: RunRequest) -> bool:
         """Return whether the reference has gradients to compare; if not, say why."""
         if self.loaded.unplaced or self.loaded.opaque:
             return False
-        ran = self.both.reference.run(msgspec.structs.replace(base, gradients=True))
+        ran = self.both.reference.run(base.under(gradients=True))
         if ran.facts.failure is not None:
             self.both.notes.append(
                 f"gradients are not compared: the reference's backward fails ({ran.facts.failure.message})"
@@ -263,8 +265,8 @@ class _Judging:
         return compare(
             actual,
             gold,
-            rtol=self.both.ask.rtol,
-            atol=self.both.ask.atol,
+            rtol=self.both.request.rtol,
+            atol=self.both.request.atol,
             tolerances={path: item for path, item in limits.tolerances.items() if path in gold},
             noisy={path: item for path, item in limits.noisy.items() if path in gold},
             equal_nan=[path for path, value in gold.items() if not is_all_nan(value)],
@@ -291,13 +293,13 @@ class _Judging:
 
         return self._case(name, runs, measured, wanted)
 
-    def _step_case(self, name: str, base: RunAsk, told: Callable[[str], None]) -> CaseVerdict:
+    def _step_case(self, name: str, base: RunRequest, told: Callable[[str], None]) -> CaseVerdict:
         if not all(item.is_module for item in self.both.described) or self.loaded.unplaced or self.loaded.opaque:
             raise Inconclusive(
                 "steps", "optimiser steps need two torch models whose weights correspond; leave steps out"
             )
-        ask = msgspec.structs.replace(base, steps=self.both.ask.steps)
-        runs = self.both.both(ask, traced=False)
+        request = base.under(steps=self.both.request.steps)
+        runs = self.both.both(request, traced=False)
         for ran, side in ((runs.mine, "reference"), (runs.theirs, "candidate")):
             problem = ran.facts.failure.message if ran.facts.failure else ran.facts.cut_off
             if problem:
@@ -315,20 +317,20 @@ class _Judging:
             section, _, weight = path.partition(".")
             return section != "weights" or weight in known
 
-        verdict = self._case(name, runs, self.both.measure(ask, runs, told), wanted)
+        verdict = self._case(name, runs, self.both.measure(request, runs, told), wanted)
         if is_near(verdict):
-            verdict = self._case(name, runs, self.both.measure(ask, runs, told, more=True), wanted)
+            verdict = self._case(name, runs, self.both.measure(request, runs, told, more=True), wanted)
         return verdict
 
     # --- modules ----------------------------------------------------------------------------------------------------
 
     def _look_at_modules(
-        self, ask: RunAsk, runs: Runs, measured: Measured, cases: list[CaseVerdict], *, chance: bool
+        self, request: RunRequest, runs: Runs, measured: Measured, cases: list[CaseVerdict], *, chance: bool
     ) -> list[CaseVerdict]:
         mine, theirs = runs.wide or (runs.mine, runs.theirs)
         if mine.trace is None or theirs.trace is None or not all(item.is_module for item in self.both.described):
             return cases
-        precise = msgspec.structs.replace(ask, precision=FLOAT64) if runs.wide else ask
+        precise = request.under(precision=WIDE) if runs.wide else request
         judge = ModuleJudge(
             self.both.reference,
             self.both.candidate,
@@ -372,13 +374,13 @@ class _Judging:
         judged = self.judged or JudgedModules()
         condition, cases = judge_rounding(self.both, self.loaded, cases)
         outcome = gravest(case.outcome for case in cases)
-        if outcome == AGREES and self.both.ask.weights and self.carried.unplaced:
+        if outcome == AGREES and self.both.request.weights and self.carried.unplaced:
             raise Inconclusive("weights", agrees_without(self.carried), lines=self.lines)
         first = next(iter(judged.sources), None) if outcome != AGREES else None
         worst = next((case for case in cases if case.outcome == outcome), None)
         return ParityReport(
-            name=self.both.ask.candidate,
-            reference=self.both.ask.reference,
+            name=self.both.request.candidate,
+            reference=self.both.request.reference,
             outcome=outcome,
             kind=worst.kind if worst and outcome != AGREES else "",
             reason=worst.reason if worst and outcome != AGREES else "",

@@ -23,10 +23,10 @@ from goldsmith.model_parity.module_pairs import adapter_lines, merged_modules, p
 from goldsmith.model_parity.own_weights import comparable_weights
 from goldsmith.model_parity.result import HOLDS, MERGED, SOURCE, UNKNOWN, UNPAIRED, VICTIM, ModuleParity, Role
 from goldsmith.model_parity.row_orders import NOT_COMPARABLE, RowOrders
-from goldsmith.process.messages import Failure
-from goldsmith.process.sides import AloneAsk, Described, Loaded, Ran, RunAsk, Side
+from goldsmith.runs.implementation import MODEL, Described, GivenCall, Implementation, Loaded
+from goldsmith.runs.requests import RunRequest
+from goldsmith.runs.run import Failure, Run
 
-MODEL = "model"
 MOST_ALONE = 2000
 """Calls that are made alone: a model has some dozen for each layer."""
 _GRADIENTS_FAR = 1e-5
@@ -36,14 +36,14 @@ _NO_FAILURE = Failure(kind="raised", message="it was not run")
 
 @dataclass
 class ModuleJudge:
-    """The two traces of one set of inputs, in the precision of `ask`, and the sides to ask for more."""
+    """The two traces of one set of inputs, in the precision of `request`, and the sides to ask for more."""
 
-    reference: Side
-    candidate: Side
+    reference: Implementation
+    candidate: Implementation
     described: tuple[Described, Described]
     loaded: Loaded
-    ask: RunAsk
-    their_ask: RunAsk
+    request: RunRequest
+    their_request: RunRequest
     close: float
     noise: Mapping[int, float] = field(default_factory=dict)
     as_made: dict[int, Call] = field(default_factory=dict)
@@ -62,7 +62,7 @@ class ModuleJudge:
     def __post_init__(self) -> None:
         self.orders = RowOrders.of(self.loaded.rows, self.described[0])
 
-    def pair(self, mine: Ran, theirs: Ran) -> TracePair:
+    def pair(self, mine: Run, theirs: Run) -> TracePair:
         """Pair the calls of two traces."""
         one = calls_in(mine.trace) if mine.trace is not None else []
         two = calls_in(theirs.trace) if theirs.trace is not None else []
@@ -87,7 +87,7 @@ class ModuleJudge:
         _pass_what_is_made_up_for(pair)
         return pair
 
-    def described_first(self, found: JudgedModules, pair: TracePair, theirs: Ran) -> JudgedModules:
+    def described_first(self, found: JudgedModules, pair: TracePair, theirs: Run) -> JudgedModules:
         """Add what leads to the line of the first source, if there is one."""
         source = next(iter(found.sources), None)
         if source is not None:
@@ -152,8 +152,10 @@ class ModuleJudge:
             and call.module not in self.orders.outputs
             and self._return_alike(pair, call)
         ]
-        mine = self._gradients(self.reference, self.ask, [(call, call) for call in calls])
-        theirs = self._gradients(self.candidate, self.their_ask, [(call, self._partner(pair, call)) for call in calls])
+        mine = self._gradients(self.reference, self.request, [(call, call) for call in calls])
+        theirs = self._gradients(
+            self.candidate, self.their_request, [(call, self._partner(pair, call)) for call in calls]
+        )
         verdicts = judge_calls(pair, IsolatedRuns())
         known = comparable_weights(self.loaded)
         for call in calls:
@@ -222,22 +224,21 @@ class ModuleJudge:
             call for call in in_order_of_return(pair.gold) if pair.needs_alone(call) and call.position in pair.partners
         ]
         calls = {call.position: call for call in needed[:MOST_ALONE]}
-        asks: list[AloneAsk] = []
-        tensors: dict[str, Any] = {}
+        given: list[GivenCall] = []
         for call in calls.values():
             ordered = dataclasses.replace(call, inputs=self.orders.to_candidate(call.module, call.inputs))
             partner = self._partner(pair, call)
             kept = self.inputs.kept_in(partner)
-            ask, given = request_alone(ordered, partner, pair.names[MODEL][call.module], kept=kept)
+            made, tensors = request_alone(ordered, partner, pair.names[MODEL][call.module], kept=kept)
             self.given_own[call.position] = [
-                own for own in partner.inputs if id(own) not in kept and any(item is own for item in given.values())
+                own for own in partner.inputs if id(own) not in kept and any(item is own for item in tensors)
             ]
-            asks.append(ask)
-            tensors |= given
-        if not asks:
-            return {}
-        found, arrays = self.candidate.run_alone(self.their_ask, asks, tensors)
-        return {("", item.number): _answer(item, calls[item.number], arrays, self.orders) for item in found}
+            given.append((made, tensors))
+        found = self.candidate.call(self.their_request.conditions, given) if given else []
+        return {
+            ("", call.position): _answer(run, call, self.orders)
+            for call, run in zip(calls.values(), found, strict=True)
+        }
 
     def _partner(self, pair: TracePair, call: Call) -> Call:
         """Return the candidate's call that corresponds, with its own shapes."""
@@ -248,19 +249,22 @@ class ModuleJudge:
         both = self.as_made[call.position], self._partner(pair, call)
         return len({tuple(_shape(item) for item in found.outputs) for found in both}) == 1
 
-    def _gradients(self, side: Side, ask: RunAsk, calls: Sequence[tuple[Call, Call]]) -> dict[int, dict[str, Any]]:
-        asks: list[AloneAsk] = []
-        tensors: dict[str, Any] = {}
+    def _gradients(
+        self, side: Implementation, request: RunRequest, calls: Sequence[tuple[Call, Call]]
+    ) -> dict[int, dict[str, Any]]:
+        given = []
         for call, form in calls:
             kept = self.inputs.kept_in(form) if side is self.candidate else set()
-            made, given = request_alone(call, form, form.module, gradients=True, kept=kept)
-            asks.append(made)
-            tensors |= given
-        found, arrays = side.run_alone(ask, asks, tensors) if asks else ([], {})
+            given.append(request_alone(call, form, form.module, gradients=True, kept=kept))
+        found = side.call(request.conditions, given) if given else []
         return {
-            item.number: {name: as_numbers(arrays[f"{item.number}.gradient.{name}"]) for name in item.gradients}
-            for item in found
-            if item.failure is None
+            call.position: {
+                name.partition(".")[2]: as_numbers(value)
+                for name, value in run.values.items()
+                if name.startswith("gradient.")
+            }
+            for (call, _), run in zip(calls, found, strict=True)
+            if run.failure is None
         }
 
     # --- the result -------------------------------------------------------------------------------------------------
@@ -333,10 +337,10 @@ def _role(call: Call, verdict: ModuleVerdict | None, blamed: set[str], holders: 
     return HOLDS
 
 
-def _answer(item: Any, call: Call, arrays: Mapping[str, Any], orders: RowOrders) -> IsolatedResult:
-    if item.failure is not None:
-        return IsolatedResult(failure=item.failure)
-    outputs = tuple(_numbers(arrays[f"{item.number}.{index}"]) for index in range(item.outputs))
+def _answer(run: Run, call: Call, orders: RowOrders) -> IsolatedResult:
+    if run.failure is not None:
+        return IsolatedResult(failure=run.failure)
+    outputs = tuple(_numbers(value) for name, value in run.values.items() if name.isdecimal())
     outputs = align_outputs(orders.outputs_to_reference(call.module, outputs), call.outputs)
     return IsolatedResult((dataclasses.replace(call, outputs=outputs, after=call.after, returned=None),))
 

@@ -26,7 +26,10 @@ from goldsmith.gold.precision import computed_dtype, is_float64, unit_of
 from goldsmith.gold.safetensors_reader import Bfloat16
 from goldsmith.gold.tolerances import MOSTLY, Tolerance, with_floor
 from goldsmith.judge.traces import Call, calls_in, farthest
-from goldsmith.process.sides import FLOAT64, OWN, Ran, RunAsk, Side
+from goldsmith.runs.conditions import OWN, WIDE
+from goldsmith.runs.implementation import Implementation
+from goldsmith.runs.requests import RunRequest
+from goldsmith.runs.run import Run
 
 QUICK = 4
 """How many draws of noise are taken unless told: their maximum is a third below that of a dozen, and tolerances are
@@ -69,10 +72,10 @@ class Measured:
 
 
 def measure_noise(
-    reference: Side,
-    ask: RunAsk,
-    plain: Ran,
-    wide: Ran | None,
+    reference: Implementation,
+    request: RunRequest,
+    plain: Run,
+    wide: Run | None,
     *,
     trials: int,
     coarser: str,
@@ -85,21 +88,21 @@ def measure_noise(
     gold = _numbers(plain.values)
     differences: dict[str, Mapping[str, Any]] = {}
 
-    def attempt(name: str, changed: RunAsk, beside: Mapping[str, Any]) -> Ran:
+    def attempt(name: str, changed: RunRequest, beside: Mapping[str, Any]) -> Run:
         on_run()
         ran = reference.run(changed)
         if ran.facts.failure is None:
             differences[name] = _apart(beside, _numbers(ran.values))
         return ran
 
-    untraced = msgspec.structs.replace(ask, traced=False)
+    untraced = request.under(traced=False)
     attempt(CONTROLS[0], untraced, gold)
     for number in range(1, trials + 1):
         attempt(f"{NOISE}{number}", _noisy(untraced, number, coarser or OWN), gold)
     facts = _facts(plain.values, coarser)
     unit = _unit_of_unmoved(facts, gold, differences)
     for number in range(1, _WIDE_TRIALS + 1) if unit else ():
-        changed = msgspec.structs.replace(_noisy(untraced, 200 + number, coarser or OWN), unit=unit)
+        changed = _noisy(untraced, 200 + number, coarser or OWN).under(unit=unit)
         attempt(f"{NARROWED}{number}", changed, gold)
     exact = _numbers(wide.values) if wide is not None else {}
     calibrated = calibrate(facts, Trials(gold, differences, exact))
@@ -109,7 +112,7 @@ def measure_noise(
         differences.clear()
         runs = []
         for number in range(1, wide_trials + 1):
-            changed = _noisy(msgspec.structs.replace(ask, constants=True), 100 + number, FLOAT64)
+            changed = _noisy(request.under(constants=True), 100 + number, WIDE)
             runs.append(attempt(f"{NOISE}{number}", changed, exact))
         sharp = calibrate(_facts(wide.values, "float64"), Trials(exact, differences))
         found.wide = _limits(sharp, exact)
@@ -117,7 +120,7 @@ def measure_noise(
         _allow_zeros(found, gold, exact)
         found.calls = _call_noise(wide, runs)
     elif plain.trace is not None:
-        runs = [reference.run(_noisy(ask, 100 + number, coarser or OWN)) for number in range(1, wide_trials + 1)]
+        runs = [reference.run(_noisy(request, 100 + number, coarser or OWN)) for number in range(1, wide_trials + 1)]
         found.calls = _call_noise(plain, runs)
     return found
 
@@ -138,7 +141,7 @@ def _unit_of_unmoved(facts: CaseFacts, gold: Mapping[str, Any], differences: Map
     return max((unit_of(gold[path], dtypes[path]) for path in still), default=0.0)
 
 
-def rounded_values(run: Callable[[RunAsk], Ran], ask: RunAsk, wide: Ran) -> tuple[str, str] | None:
+def rounded_values(run: Callable[[RunRequest], Run], request: RunRequest, wide: Run) -> tuple[str, str] | None:
     """Return the first value of a run in float64 that was not computed in it, and the dtype that it was rounded to.
 
     Numbers that fit into float32 do not show it by themselves, since inputs are such numbers, too: others are tried.
@@ -146,17 +149,17 @@ def rounded_values(run: Callable[[RunAsk], Ran], ask: RunAsk, wide: Ran) -> tupl
     rounded = {path: values for path, values in _numbers(wide.values).items() if not is_float64(values)}
     if not rounded:
         return None
-    others = _numbers(run(msgspec.structs.replace(ask, noise=1, unit=_OTHER_BITS, traced=False)).values)
+    others = _numbers(run(request.under(noise=1, unit=_OTHER_BITS, traced=False)).values)
     still = (path for path in rounded if path in others and not is_float64(others[path]))
-    return next(((path, computed_dtype(rounded[path], FLOAT64)) for path in still), None)
+    return next(((path, computed_dtype(rounded[path], WIDE)) for path in still), None)
 
 
-def _noisy(ask: RunAsk, seed: int, precision: str) -> RunAsk:
-    as_dtype = precision if precision not in (OWN, FLOAT64) else ask.inputs_as
-    return msgspec.structs.replace(ask, noise=seed, precision=precision, inputs_as=as_dtype)
+def _noisy(request: RunRequest, seed: int, precision: str) -> RunRequest:
+    as_dtype = precision if precision not in (OWN, WIDE) else request.conditions.inputs_as
+    return request.under(noise=seed, precision=precision, inputs_as=as_dtype)
 
 
-def _call_noise(plain: Ran, noisy: list[Ran]) -> dict[int, float]:
+def _call_noise(plain: Run, noisy: list[Run]) -> dict[int, float]:
     """Return how far each call's output moves with noise, times the safety of every tolerance."""
     before = calls_of(plain)
     found: dict[int, float] = {}
@@ -171,7 +174,7 @@ def _call_noise(plain: Ran, noisy: list[Ran]) -> dict[int, float]:
     return found
 
 
-def calls_of(ran: Ran) -> list[Call]:
+def calls_of(ran: Run) -> list[Call]:
     """Read the calls in a run's trace; none where it was not traced."""
     return calls_in(ran.trace) if ran.trace is not None else []
 

@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from goldsmith.process.sides import OUTPUT, Ran
+from goldsmith.runs.implementation import OUTPUT
+from goldsmith.runs.run import Run
 
 _LISTED = 6
 
@@ -37,7 +38,7 @@ def spell_as_options(pairs: Mapping[str, str]) -> str:
     return " ".join(f"--output {shlex.quote(f'{mine}={theirs}')}" for mine, theirs in pairs.items())
 
 
-def pair_outputs(mine: Ran, theirs: Ran, asked: Mapping[str, str], spell: Spelling = spell_as_argument) -> OutputPairs:
+def pair_outputs(mine: Run, theirs: Run, asked: Mapping[str, str], spell: Spelling = spell_as_argument) -> OutputPairs:
     """Pair outputs as the caller `asked`, else by name, else the only ones; raise if that is not clear."""
     one, two = _outputs(mine), _outputs(theirs)
     if not one:
@@ -108,7 +109,7 @@ def _as_asked(one: Mapping[str, Any], two: Mapping[str, Any], asked: Mapping[str
     return found
 
 
-def _question(mine: Ran, theirs: Ran, one: Mapping[str, Any], two: Mapping[str, Any], spell: Spelling) -> str:
+def _question(mine: Run, theirs: Run, one: Mapping[str, Any], two: Mapping[str, Any], spell: Spelling) -> str:
     """Say what each side returns, and how to say which is which, with a guess by shape and order."""
     guess, free = {}, list(two)
     for path, value in one.items():
@@ -123,7 +124,7 @@ def _question(mine: Ran, theirs: Ran, one: Mapping[str, Any], two: Mapping[str, 
     )
 
 
-def _outputs(ran: Ran) -> dict[str, Any]:
+def _outputs(ran: Run) -> dict[str, Any]:
     return {path: value for path, value in ran.values.items() if path.partition(".")[0] == OUTPUT}
 
 

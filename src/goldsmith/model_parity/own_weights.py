@@ -13,7 +13,7 @@ from goldsmith.judge.verdicts import AGREES, DIFFERS, CaseVerdict, gravest
 from goldsmith.model_parity.both_sides import BothSides
 from goldsmith.model_parity.weight_guesses import guess_places
 from goldsmith.model_parity.weight_units import names_to_place
-from goldsmith.process.sides import LoadAsk, Loaded
+from goldsmith.runs.implementation import Loaded, LoadRequest
 
 ROUNDED = "rounded"
 """The kind of a difference that is nothing but weights that were rounded."""
@@ -66,7 +66,7 @@ def judge_rounding(both: BothSides, loaded: Loaded, cases: list[CaseVerdict]) ->
     dtype = rounded_to(loaded)
     if not dtype or both.tolerance_given or gravest(case.outcome for case in cases) != AGREES:
         return "", cases
-    if dtype in (both.described[1].dtype, both.ask.dtype):
+    if dtype in (both.described[1].dtype, both.request.dtype):
         return f"weights may be rounded to {dtype}", cases
     reason = f"the candidate's weights are the reference's rounded to {dtype}; all else agrees with the reference's"
     first = msgspec.structs.replace(cases[0], outcome=DIFFERS, kind=ROUNDED, reason=f"{reason} rounded alike")
@@ -79,36 +79,36 @@ def pair_own_weights(
     """Try the arrangements that are tried for weights that are carried over, without carrying any."""
     mine, theirs = both.described
     wanted = names_to_place(mine)
-    best, best_ask, rank = None, None, (-1, -1)
+    best, best_request, rank = None, None, (-1, -1)
 
-    def asks() -> Iterator[LoadAsk]:
-        plain = LoadAsk(facts=mine.facts, keep=False)
+    def requests() -> Iterator[LoadRequest]:
+        plain = LoadRequest(facts=mine.facts, keep=False)
         yield plain
         for layout in first.layouts:
             yield msgspec.structs.replace(plain, layout=layout)
         for guess in guess_places(mine, theirs, call_orders()):
             yield msgspec.structs.replace(plain, guessed=guess.rules, missing=guess.missing)
 
-    for ask in asks():
-        loaded, ask = load_what_fits(both, weights, ask)
+    for request in requests():
+        loaded, request = load_what_fits(both, weights, request)
         found = OwnWeights(loaded, _missing(loaded, wanted, mine.weights))
         if (len(found.held), -len(found.missing)) > rank:
-            best, best_ask, rank = found, ask, (len(found.held), -len(found.missing))
+            best, best_request, rank = found, request, (len(found.held), -len(found.missing))
         if not loaded.other and not loaded.unplaced and not found.missing:
             break
     assert best is not None
-    assert best_ask is not None
-    return OwnWeights(both.candidate.load(weights, best_ask), best.missing)
+    assert best_request is not None
+    return OwnWeights(both.candidate.load(weights, best_request), best.missing)
 
 
-def load_what_fits(both: BothSides, weights: Any, ask: LoadAsk) -> tuple[Loaded, LoadAsk]:
+def load_what_fits(both: BothSides, weights: Any, request: LoadRequest) -> tuple[Loaded, LoadRequest]:
     """Have weights loaded; where some do not fit, the others. Return the request by which that was done, too."""
-    loaded = both.candidate.load(weights, ask)
+    loaded = both.candidate.load(weights, request)
     if not loaded.unplaced:
-        return loaded, ask
-    ask = msgspec.structs.replace(ask, missing=(*ask.missing, *loaded.unplaced))
+        return loaded, request
+    request = msgspec.structs.replace(request, missing=(*request.missing, *loaded.unplaced))
     reasons = loaded.reasons
-    return msgspec.structs.replace(both.candidate.load(weights, ask), reasons=reasons), ask
+    return msgspec.structs.replace(both.candidate.load(weights, request), reasons=reasons), request
 
 
 def _missing(

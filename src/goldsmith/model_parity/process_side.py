@@ -9,9 +9,9 @@ import signal
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import msgspec
 
@@ -22,25 +22,24 @@ from goldsmith.errors.recipe import DeviceMissing
 from goldsmith.foundation.signals import pause, uninterrupted
 from goldsmith.gold.arrays import as_numpy
 from goldsmith.gold.files import write_arrays
-from goldsmith.gold.safetensors_reader import open_mapped
 from goldsmith.process.launcher import deterministic_environment
 from goldsmith.process.process_exit import signal_name
 from goldsmith.process.process_groups import Leader, end_group
-from goldsmith.process.sides import (
-    AloneAsk,
-    AloneRan,
+from goldsmith.process.result_log import runs_in
+from goldsmith.runs.conditions import Conditions
+from goldsmith.runs.implementation import (
     Described,
-    LoadAsk,
+    GivenCall,
     Loaded,
+    LoadRequest,
     OwnInputs,
-    Ran,
-    RunAsk,
-    RunFacts,
     SideJob,
     SideProblem,
     SideReply,
     SideRequest,
 )
+from goldsmith.runs.requests import RunRequest
+from goldsmith.runs.run import Run
 
 _POLL_INTERVAL_S = 0.005
 _LOG_TAIL_BYTES = 4000
@@ -112,35 +111,42 @@ class ProcessSide:
     def weights(self) -> SideReply:
         return self._ask(SideRequest(method="weights"))
 
-    def load(self, weights: SideReply, ask: LoadAsk) -> Loaded:
-        found = self._ask(SideRequest(method="load", file=weights.file, paths=weights.paths, load=ask)).loaded
+    def load(self, weights: SideReply, request: LoadRequest) -> Loaded:
+        found = self._ask(SideRequest(method="load", file=weights.file, paths=weights.paths, load=request)).loaded
         assert found is not None
         return found
 
     def round_weights(self, dtypes: Mapping[str, str]) -> None:
         self._ask(SideRequest(method="round_weights", dtypes=dict(dtypes)))
 
-    def run(self, ask: RunAsk) -> Ran:
-        reply = self._ask(SideRequest(method="run", run=ask))
-        plain = {
-            path: float.fromhex(value[0]) if isinstance(value, list) else value for path, value in reply.plain.items()
-        }
-        values = _arrays(reply) | plain
-        trace = _open(reply.trace) if reply.trace else None
-        return Ran(reply.facts or RunFacts(), {path: values[path] for path in reply.paths}, trace)
+    def run(self, request: RunRequest) -> Run:
+        (found,) = self._runs(SideRequest(method="run", runs=(request,)))
+        return found
 
-    def run_alone(
-        self, ask: RunAsk, calls: Sequence[AloneAsk], tensors: Mapping[str, Any]
-    ) -> tuple[Sequence[AloneRan], Mapping[str, Any]]:
+    def call(self, conditions: Conditions, calls: Sequence[GivenCall]) -> list[Run]:
         self._given += 1
         file = self._folder / f"{self._job.role}-given-{self._given}.safetensors"
+        arrays = {
+            f"{number}.{position}": as_numpy(item)
+            for number, (_, tensors) in enumerate(calls)
+            for position, item in enumerate(tensors)
+        }
         try:
-            write_arrays({name: as_numpy(item) for name, item in tensors.items()}, file)
+            write_arrays(arrays, file)
         except OSError as error:
             raise CannotWrite(file, error.strerror or str(error)) from None
-        reply = self._ask(SideRequest(method="run_alone", run=ask, calls=tuple(calls), file=str(file)))
+        requests = (RunRequest(case="", conditions=conditions, call=item) for item, _ in calls)
+        found = self._runs(SideRequest(method="call", runs=tuple(requests), file=str(file)))
         file.unlink(missing_ok=True)
-        return reply.alone, _arrays(reply)
+        return found
+
+    def _runs(self, request: SideRequest) -> list[Run]:
+        """Read runs from the log where the process left them, and remove its name: it takes room as long as they are
+        used."""
+        file = Path(self._ask(request).file)
+        found = runs_in(file)
+        file.unlink()
+        return found
 
     def close(self) -> None:
         """End the process and everything that it has started."""
@@ -230,17 +236,3 @@ class ProcessSide:
 
     def _log_tail(self) -> str:
         return self._log.read_bytes()[-_LOG_TAIL_BYTES:].decode("utf-8", "replace")
-
-
-def _arrays(reply: SideReply) -> dict[str, Any]:
-    return dict(_open(reply.file, reply.pairs)) if reply.file else {}
-
-
-def _open(file: str, pairs: Collection[str] = ()) -> Any:
-    """Map a file's arrays and remove its name: it takes room as long as they are used."""
-    path = Path(file)
-    found = open_mapped(path)
-    path.unlink()
-    for name in pairs:
-        found[name] = found[name].view("c16" if found[name].dtype.itemsize == 8 else "c8")[..., 0]
-    return found

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import msgspec
 
 from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, CaseVerdict, Outcome
-from goldsmith.process.messages import Failure
+from goldsmith.runs.run import Failure
 
 Role = Literal["", "source", "victim", "holds", "merged", "unpaired", "unknown"]
 SOURCE: Role = "source"

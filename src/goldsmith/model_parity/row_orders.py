@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from goldsmith.judge.traces import Call
-from goldsmith.process.sides import LINEAR, Described
+from goldsmith.runs.implementation import LINEAR, Described
 
 NOT_COMPARABLE = "not comparable: its numbers are in another order, as the rows of weights are"
 

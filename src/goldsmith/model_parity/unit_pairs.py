@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 from goldsmith.model_parity.weight_units import INDEXED, NORMAL, STACKED, WEIGHT, Indices, Unit, forms_of
-from goldsmith.process.sides import LINEAR, TABLE
+from goldsmith.runs.implementation import LINEAR, TABLE
 from goldsmith.weights.matching import can_reshape
 from goldsmith.weights.placement import swap_last_axes
 from goldsmith.weights.roles import FIRST, place_of, roles_of, towers_of

@@ -18,7 +18,7 @@ from goldsmith.model_parity.unit_pairs import (
     turned_squares,
 )
 from goldsmith.model_parity.weight_units import WEIGHT, names_to_place, spare_places, units_of
-from goldsmith.process.sides import Described, GuessedRule
+from goldsmith.runs.implementation import Described, GuessedRule
 from goldsmith.weights.roles import roles_of
 from goldsmith.weights.rule_lines import line_of, no_counterpart_line
 from goldsmith.weights.rules import INDEX, match, rule_of

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from goldsmith.process.sides import OTHER, Described
+from goldsmith.runs.implementation import OTHER, Described
 from goldsmith.weights.rules import INDEX
 
 Shape = tuple[int, ...]

@@ -17,7 +17,7 @@ from goldsmith.model_parity.result import (
     ModuleParity,
     ParityReport,
 )
-from goldsmith.process.sides import Loaded
+from goldsmith.runs.implementation import Loaded
 from goldsmith.weights.rules import ALTERNATING, BY_PIXEL
 
 REFERENCE = "the reference"

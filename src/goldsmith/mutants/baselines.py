@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import msgspec
 
-from goldsmith.check.replay_results import CaseRuns
 from goldsmith.comparison.api import compare
 from goldsmith.courses.internal_tests.suite_result import (
     COUNTS,
@@ -30,6 +29,7 @@ from goldsmith.gold.load import GoldCase
 from goldsmith.process.fork_client import ForkClient
 from goldsmith.process.launcher import Watcher, run_parallel
 from goldsmith.process.untrusted_files import UntrustedFolder
+from goldsmith.runs.run import CaseRuns
 from goldsmith.sandbox.limits import Limits
 from goldsmith.targets.target import Placement
 from goldsmith.workspace.copies import make_workspaces
@@ -53,7 +53,7 @@ def plainly_differs(gold: GoldCase, replay: CaseRuns) -> bool:
         for path, leaf in judged_part(gold.data).items()
         if path.startswith("output") and not any(path.endswith(f".{name}") for name in weights)
     }
-    actual = {path: leaf for path, leaf in replay.leaves("plain").items() if path in expected}
+    actual = {path: leaf for path, leaf in replay.values("plain").items() if path in expected}
     return bool(expected) and not compare(actual, expected, rtol=RTOL, atol=ATOL, check_dtype=False, equal_nan=True)
 
 

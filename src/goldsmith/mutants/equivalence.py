@@ -11,17 +11,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from goldsmith.gold.arrays import numbers_of
-from goldsmith.process.messages import NATURAL, Perturbation
+from goldsmith.runs.conditions import Perturbation
 
 SAME = 1e-9
 """Largest relative deviation in float64 at which a mutant counts as not told apart.
 
 The weakest real mistake ever measured is three thousand times as large.
 """
-PLAIN = 1e-3
+CLEAR = 1e-3
 """Relative deviation that any tolerance sees. Of several conditions that show one, the first is the easiest to add."""
 
-_COARSE: tuple[Perturbation, ...] = (*NATURAL, "huge")
+_COARSE: tuple[Perturbation, ...] = ("overflow", "huge")
 """Conditions under which rounding itself is larger than what float64 usually shows."""
 
 ADVICE: dict[Perturbation, str] = {
@@ -81,7 +81,7 @@ def deviation_under(condition: Perturbation, solution: Mapping[str, Any], mutant
     if condition == "initial":
         return _initially_apart(_statistics(solution), _statistics(mutant))
     apart = deviation(solution, mutant)
-    return apart if condition not in _COARSE or apart > PLAIN else 0.0
+    return apart if condition not in _COARSE or apart > CLEAR else 0.0
 
 
 def _statistics(leaves: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,14 +13,13 @@ from typing import Any
 import msgspec
 
 from goldsmith.check.check_context import CheckContext
-from goldsmith.check.replay_results import CaseRuns
 from goldsmith.check.replay_workspace import ReplayWorkspace
 from goldsmith.foundation.wording import count_of, line_place
 from goldsmith.judge.case import is_settled, shown_path
 from goldsmith.judge.reduced_precision import is_excused
 from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, CUT_OFF, ERROR, CaseVerdict
 from goldsmith.mutants.baselines import InternalTests, customary_case, plainly_differs
-from goldsmith.mutants.equivalence import ADVICE, PLAIN, SAME, WHY, deviation, deviation_under, only_wide
+from goldsmith.mutants.equivalence import ADVICE, CLEAR, SAME, WHY, deviation, deviation_under, only_wide
 from goldsmith.mutants.mutants import Mutant
 from goldsmith.mutants.normal_form import are_same_program
 from goldsmith.mutants.results import COULD_NOT_RUN as UNTRIED
@@ -38,7 +37,8 @@ from goldsmith.mutants.results import (
 from goldsmith.mutants.solution_baseline import SolutionBaseline, shown_under
 from goldsmith.mutants.workspace_pool import PooledWorkspace, WorkspacePool
 from goldsmith.process.launcher import Watcher
-from goldsmith.process.messages import PERTURBATIONS, Perturbation, RunName
+from goldsmith.runs.conditions import FLOAT64, PERTURBATIONS, PERTURBED, PLAIN, REPEAT, Perturbation
+from goldsmith.runs.run import CaseRuns
 from goldsmith.targets.target import Placement
 
 _FORMULAS = frozenset(
@@ -49,7 +49,7 @@ formula. A step, a mode, a line or a state that is missing may show nothing wher
 _NO_FORMULAS = frozenset({"dropout", "detached", "overflows", "frozen"})
 """Words in the names of operators in these families that are about a mode, gradients or a range of numbers."""
 _DRAWN: frozenset[Perturbation] = frozenset({"draws", "moved"})
-_RUNS: tuple[RunName, ...] = ("plain", "float64")
+_RUNS = (PLAIN, FLOAT64)
 _OVERWRITING = 'set overwriting = "differs" for this assignment, where that counts as wrong'
 
 
@@ -122,7 +122,7 @@ class MutantRunner:
         if case not in self.baseline.cases_of(mutant):
             return False
         with self._borrow(mutant) as pooled:
-            replay = pooled.stage.replay([case], ("plain",))[case]
+            replay = pooled.stage.replay([case], (PLAIN,))[case]
             pooled.dirty = replay.first.failure is not None
             return plainly_differs(self.checking.golds[case], replay)
 
@@ -159,7 +159,7 @@ class MutantRunner:
         replays = stage.replay(cases, _RUNS, until=sees)
         name = next((name for name, item in seen.items() if item.outcome != AGREES or is_excused(item)), None)
         if name is None:
-            again = stage.replay(self.baseline.quick(cases), ("plain", "repeat"))
+            again = stage.replay(self.baseline.quick(cases), (PLAIN, REPEAT))
             met = {item.met for item in seen.values() if item.met and _is_exact(item)}
             variant = f"it does what the variant {', '.join(sorted(met))} does" if met else ""
             return _Screened(_against(self.checking.strategy(stage).judge_runs(again)), replays, variant)
@@ -175,7 +175,7 @@ class MutantRunner:
     def _may_agree_in_another_layout(self, stage: ReplayWorkspace, case: str) -> bool:
         """Say whether the mutant might be right with its weights in a layout that the adapter allows."""
         for layout in self.checking.judge.layouts_of(case):
-            replay = stage.replay([case], ("plain",), layout)[case]
+            replay = stage.replay([case], (PLAIN,), layout)[case]
             verdict = self.checking.judge.verdict(case, replay, guessing=False)
             if verdict.outcome == AGREES or not is_settled(verdict):
                 return True
@@ -188,7 +188,9 @@ class MutantRunner:
     ) -> Finding:
         """Decide on a mutant that no case sees: it survived, unless no run tells it from the solution."""
         careless = [
-            name for name in cases if replays[name].first.overwrote != self.baseline.replays[name].first.overwrote
+            name
+            for name in cases
+            if replays[name].first.facts.overwrote != self.baseline.replays[name].first.facts.overwrote
         ]
         if careless:
             return finding(mutant, SURVIVED, reason=f"it overwrites an input in {careless[0]}", advice=_OVERWRITING)
@@ -199,7 +201,7 @@ class MutantRunner:
             return finding(mutant, SURVIVED, reason=reason, deviation=own, cut_off=cut_off)
         furthest = max(own, *shown.values())
         largest = max(shown, key=lambda item: shown[item])
-        best = next((item for item in PERTURBATIONS if shown.get(item, 0.0) > PLAIN), largest)
+        best = next((item for item in PERTURBATIONS if shown.get(item, 0.0) > CLEAR), largest)
         if furthest <= SAME:
             runs = count_of(len(cases) + tried, "run")
             reason = f"not told apart in {runs}, {tried} of them under other conditions; read the line and decide"
@@ -212,7 +214,7 @@ class MutantRunner:
             reason, advice = WHY["repeated"], ADVICE["repeated"]
             return finding(mutant, SURVIVED, reason=reason, advice=advice, deviation=own, cut_off=cut_off)
         reason = f"off by {own:.0e} in float64, which tolerances allow" if own > SAME else WHY[best]
-        advice = ADVICE[best] if shown[best] > max(own, PLAIN) else ""  # which no tolerance would allow
+        advice = ADVICE[best] if shown[best] > max(own, CLEAR) else ""  # which no tolerance would allow
         return finding(mutant, SURVIVED, reason=reason, advice=advice, deviation=own, cut_off=cut_off)
 
     def _try_conditions(
@@ -229,10 +231,10 @@ class MutantRunner:
         stage.case_timeout *= len(PERTURBATIONS)  # a case runs once under each condition
         quick = self.baseline.quick(cases)
         solution = self.baseline.under_conditions(quick)
-        for name, replay in stage.replay(quick, PERTURBATIONS).items():
+        for name, replay in stage.replay(quick, tuple(PERTURBED.values())).items():
             for condition in PERTURBATIONS:
                 expected = shown_under(solution[name], condition)
-                attempt = replay.attempts.get(condition)
+                attempt = replay.runs.get(condition)
                 if expected is None:
                     continue
                 if attempt is None or (attempt.failure and attempt.failure.kind in CUT_OFF):
@@ -251,22 +253,22 @@ class MutantRunner:
 
     def _shows(self, stage: ReplayWorkspace, case: str, condition: Perturbation) -> bool:
         expected = shown_under(self.baseline.under_conditions([case])[case], condition)
-        replay = stage.replay([case], (condition,))[case]
-        return expected is not None and _apart_under(condition, expected, replay) > PLAIN
+        replay = stage.replay([case], (PERTURBED[condition],))[case]
+        return expected is not None and _apart_under(condition, expected, replay) > CLEAR
 
     def _apart(self, case: str, replay: CaseRuns) -> float:
         """Return the deviation in float64; in the natural dtype where that is float64 or the solution needs it."""
         solution = self.baseline.replays[case]
-        natural = solution.leaves("plain"), replay.leaves("plain")
-        if solution.attempts["float64"].failure:
+        natural = solution.values("plain"), replay.values("plain")
+        if solution.runs["float64"].failure:
             return deviation(*natural)
-        wide = deviation(solution.leaves("float64"), replay.leaves("float64"))
+        wide = deviation(solution.values("float64"), replay.values("float64"))
         return max(wide, deviation(*map(only_wide, natural)))
 
 
 def _apart_under(condition: Perturbation, solution: Mapping[str, Any], replay: CaseRuns) -> float:
-    attempt = replay.attempts[condition]
-    return math.inf if attempt.failure else deviation_under(condition, solution, replay.leaves(condition))
+    attempt = replay.runs[condition]
+    return math.inf if attempt.failure else deviation_under(condition, solution, replay.values(condition))
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from goldsmith.courses.layout.starter_modules import read_starter
 from goldsmith.errors.mutants import BadOperators
 from goldsmith.mutants.registry import Operator, Site, sites
 from goldsmith.mutants.source import Edit, Function, Source
-from goldsmith.process.messages import Place
+from goldsmith.runs.run import Place
 from goldsmith.source_code.parts import written_by_students
 from goldsmith.targets.target import Placement
 

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from goldsmith.check.check_context import CheckContext
-from goldsmith.check.replay_results import CaseRuns
 from goldsmith.check.replay_workspace import INPUTS_DIR, RUNS, ReplayWorkspace
 from goldsmith.doctor import processors
 from goldsmith.errors.mutants import SolutionDisagrees
 from goldsmith.judge.verdicts import AGREES
 from goldsmith.mutants.mutants import Mutant
-from goldsmith.process.messages import PERTURBATIONS, Perturbation, Place
+from goldsmith.runs.conditions import COVERAGE, PERTURBED, Perturbation
+from goldsmith.runs.run import CaseRuns, Place
 from goldsmith.sandbox.limits import Limits
 from goldsmith.targets.target import Placement
 
@@ -45,7 +45,7 @@ class SolutionBaseline:
     _running: threading.Lock = field(default_factory=threading.Lock)
 
     def seconds(self, case: str) -> float:
-        return sum(item.seconds for item in self.replays[case].attempts.values())
+        return sum(item.facts.seconds for item in self.replays[case].runs.values())
 
     def cases_of(self, mutant: Mutant) -> list[str]:
         """Return the cases that run the mutated place, the smallest first. Which case sees a mutant first, and whether
@@ -95,15 +95,15 @@ class SolutionBaseline:
         """Return the solution's runs of these cases under every condition, each case run only once."""
         with self._running:
             missing = [name for name in cases if name not in self._under]
-            self._under |= self.stage.replay(missing, PERTURBATIONS)
+            self._under |= self.stage.replay(missing, tuple(PERTURBED.values()))
             return {name: self._under[name] for name in cases}
 
 
-def shown_under(replay: CaseRuns, condition: Perturbation) -> dict[str, Any] | None:
+def shown_under(replay: CaseRuns, condition: Perturbation) -> Mapping[str, Any] | None:
     """Return what was recorded under a condition, None where it does not apply or the run failed."""
-    attempt = replay.attempts.get(condition)
-    showed = attempt is not None and attempt.failure is None and attempt.applied
-    return replay.leaves(condition) if showed else None
+    attempt = replay.runs.get(condition)
+    showed = attempt is not None and attempt.failure is None and attempt.facts.applied
+    return replay.values(condition) if showed else None
 
 
 @contextlib.contextmanager
@@ -125,7 +125,7 @@ def run_baseline(checking: CheckContext, placed: Sequence[Placement]) -> Iterato
 
 
 def _places(stage: ReplayWorkspace, case: str) -> PlacesByFile | None:
-    return stage.replay([case], ("coverage",))[case].attempts["coverage"].places
+    return stage.replay([case], (COVERAGE,))[case].runs["coverage"].facts.coverage
 
 
 def _runs(places: tuple[Sequence[Place], Sequence[Place]] | None, mutant: Mutant) -> bool:

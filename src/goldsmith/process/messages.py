@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import base64
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Literal
 
 import msgspec
 
 from goldsmith.foundation.struct_types import prepare_types
 from goldsmith.gold.facts import CaseFacts, Environment, WeightFacts
 from goldsmith.gold.manifest import CaseEntry
-from goldsmith.process.notes import Note
+from goldsmith.runs.conditions import Conditions
+from goldsmith.runs.run import Failure
 from goldsmith.sandbox.capabilities import Level
 from goldsmith.sandbox.confinement import Confinement
 from goldsmith.sandbox.limits import Limits
@@ -22,23 +22,6 @@ JOB, RESULT, EVENTS, LOG, ENDED = "job.json", "result.json", "events.jsonl", "ou
 ASKED, ANSWERED = "asked", "answered"
 
 
-FailureKind = Literal[
-    "raised",
-    "misuse",
-    "exit",
-    "memory",
-    "package",
-    "device",
-    "stub",
-    "import",
-    "call",
-    "none",
-    "weights",
-    "timeout",
-    "killed",
-]
-OF_THE_PARENT: tuple[FailureKind, ...] = ("timeout", "killed")
-"""What happened to a child's process, which it cannot know itself."""
 GOLD = "gold"
 """The name, among a calibration's files, of the results that the trials are compared with."""
 CALL_NOISE = "calls.json"
@@ -46,24 +29,6 @@ CALL_NOISE = "calls.json"
 NOTHING = "NothingToDisturb"
 NO_RESULT, NOT_CONFINED = 74, 75
 """The exit codes of a child that finished but could not write its result, and of one that could not be sandboxed."""
-
-
-class Trial(msgspec.Struct, frozen=True, kw_only=True):
-    """One replay of the solution on its own gold, with one thing changed that must not matter.
-
-    `noise` seeds perturbed rounding; with `narrowed`, float64 values inside a float32 case are perturbed as if they
-    were float32, and what goes in by a unit of the dtype that is really computed in, where no other noise moved what
-    comes out. `precision` is another floating dtype for all inputs and weights; `columns` passes NumPy arrays in column
-    order; `seed` is one other than the gold was drawn with.
-    """
-
-    name: str
-    noise: int | None = None
-    narrowed: bool = False
-    precision: Literal["float32", "float64"] | None = None
-    columns: bool = False
-    threads: int | None = None
-    seed: int | None = None
 
 
 class KeptCase(msgspec.Struct, frozen=True, kw_only=True):
@@ -91,50 +56,6 @@ class Draws(msgspec.Struct, frozen=True, kw_only=True):
     same_sources: bool
     other_reads: bool
     environment: Environment
-
-
-ALONE = "alone"
-Perturbation = Literal[
-    "stress", "gradients", "small", "longer", "mode", "moved", "rows", "numbers", "draws", "large", "repeated",
-    "single", "ties", "overflow", "tiny", "huge", "empty", "initial",
-]  # fmt: skip
-PERTURBATIONS: tuple[Perturbation, ...] = get_args(Perturbation)
-NATURAL: tuple[Perturbation, ...] = ("overflow",)
-"""Perturbations that run in a case's own dtype: what overflows in float32 does not in float64."""
-RunName = Literal[
-    "plain", "traced", "repeat", "float64", "float64_strict", "dtypes", "op_outputs", "coverage", Perturbation
-]
-"""The ways a case is replayed: `plain`, as it is, with uninitialised memory marked; `traced`, the same with its modules
-traced; `repeat`, again without marking memory; `float64`; `float64_strict`, which watches every operation for
-rounding; `dtypes`, in its own dtype, noting every dtype that it rounds to; `op_outputs`, keeping every tensor that it
-produces; `coverage`, noting every place that runs; and under conditions that its recipe does not have."""
-
-
-class IsolatedCall(msgspec.Struct, frozen=True, kw_only=True):
-    """A module, method or function to run alone, on the arguments and in the mode that gold's own was called with.
-
-    `file` has the tensors, with `bfloat16` ones widened, `form` the call, `state` what has changed in the model since
-    it was built. With `gradients`, the gradients that it passes back are requested, too.
-    """
-
-    model: str
-    module: str
-    form: Any
-    function: str = ""
-    state: tuple[str, ...] = ()
-    bfloat16: tuple[str, ...] = ()
-    gradients: bool = False
-    file: str = ""
-    training: bool = False
-
-
-class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A request to a child for one run of one case, its weights in a `layout`; or of one module of it, `alone`."""
-
-    case: str
-    run: RunName = "plain"
-    layout: str = ""
-    alone: IsolatedCall | None = None
 
 
 class DraftPart(msgspec.Struct, frozen=True):
@@ -187,7 +108,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     draws: dict[str, Draws] = {}
     written: tuple[str, ...] = ()
     sketch_above: int | None = None
-    trials: tuple[Trial, ...] = ()
+    trials: tuple[Conditions, ...] = ()
     requests_dir: str = ""
     coverage: bool = False
     adapter: str = ""
@@ -207,40 +128,6 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def in_place(self) -> bool:
         return bool(self.search_path)
-
-
-class Frame(msgspec.Struct, frozen=True):
-    """One line of a traceback that lies in the workspace."""
-
-    file: str
-    """The file, as people in the course know it."""
-    line: int
-    """The line."""
-    function: str
-    """The function that it is in."""
-    text: str
-    """The line as it is written."""
-    cell: int = 0
-    """The cell that the line is counted in, where the file is a notebook."""
-
-    @property
-    def place(self) -> str:
-        return f"{self.file}, cell {self.cell}, line {self.line}" if self.cell else f"{self.file}:{self.line}"
-
-
-class Failure(msgspec.Struct, frozen=True, kw_only=True):
-    """Why the recipe did not finish."""
-
-    kind: FailureKind
-    """A stable word for what happened."""
-    message: str
-    """What happened, in one line."""
-    case: str | None = None
-    """The case in which it did; null outside of all."""
-    frames: tuple[Frame, ...] = ()
-    """The traceback, trimmed to the course's code."""
-    package: str = ""
-    """The package that is missing, if that is it."""
 
 
 class Proposal(msgspec.Struct, frozen=True):
@@ -269,7 +156,7 @@ class Built(msgspec.Struct, frozen=True):
     classes: dict[str, str]
 
 
-class Implementation(msgspec.Struct, frozen=True, kw_only=True):
+class ImportedCode(msgspec.Struct, frozen=True, kw_only=True):
     """What a recipe that ran in place imported: the files of modules that are installed nowhere, the parts of them that
     its cases called (`module.function`, `module.Class.method`), and installed packages that it imports itself, with
     their versions. `looks` are times and sizes of all files that were read, when they were."""
@@ -302,7 +189,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     packages: tuple[str, ...] = ()
     stand_ins: tuple[str, ...] = ()
     forbidden: tuple[tuple[str, str], ...] = ()
-    implementation: Implementation | None = None
+    implementation: ImportedCode | None = None
 
 
 class Event(msgspec.Struct, frozen=True):
@@ -313,61 +200,4 @@ class Event(msgspec.Struct, frozen=True):
     of: int
 
 
-# --- replaying another implementation -----------------------------------------------------------------------------
-
-
-Place = tuple[int, int]
-"""A line of a file, and a column in it, counted in bytes."""
-
-
-class Attempt(msgspec.Struct, frozen=True, kw_only=True):
-    """The outcome of one run of one case. Arrays are next to it, `complex` ones as pairs; `plain` has the rest, by
-    path; `paths` is the order in which it all was recorded.
-
-    `made` are tensors that the recipe itself made of single numbers; `placed` pairs gold's weights with theirs, by
-    model; `modules` are the names of their modules, `extra` of the weights that gold does not have, `used` of those
-    that its results were seen to depend on, by model; `places` are those that ran and those that did not, by file,
-    where that was requested and could be seen; `applied` says whether the condition it ran under has changed anything;
-    `rounded_to` are the floating dtypes that results were rounded to, where they were noted; `unfinished` says where
-    modules raised an error while the recipe imported them.
-    """
-
-    failure: Failure | None = None
-    paths: tuple[str, ...] = ()
-    plain: dict[str, Any] = {}
-    complex: tuple[str, ...] = ()
-    notes: tuple[Note, ...] = ()
-    overwrote: tuple[str, ...] = ()
-    made: tuple[str, ...] = ()
-    placed: dict[str, tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]] = {}
-    modules: dict[str, tuple[str, ...]] = {}
-    extra: dict[str, tuple[str, ...]] = {}
-    used: dict[str, tuple[str, ...]] = {}
-    places: dict[str, tuple[tuple[Place, ...], tuple[Place, ...]]] | None = None
-    applied: bool = True
-    pure: bool = True
-    rounded_to: tuple[str, ...] = ()
-    unfinished: tuple[Failure, ...] = ()
-    seconds: float = 0.0
-
-    def __post_init__(self) -> None:
-        """Decode bytes, which JSON lacks, from the form that `attempt_as_json` wrote."""
-        coded = {path: item for path, item in self.plain.items() if isinstance(item, dict)}
-        if coded:
-            found = {path: base64.b64decode(item[_BYTES], validate=True) for path, item in coded.items()}
-            msgspec.structs.force_setattr(self, "plain", self.plain | found)
-
-
-_BYTES = "bytes"
-
-
-def attempt_as_json(attempt: Attempt) -> bytes:
-    """Return an attempt as JSON. A plain value is never a dict, so a dict can represent bytes."""
-    content = msgspec.to_builtins(attempt, builtin_types=(bytes,))
-    for path, item in attempt.plain.items():
-        if isinstance(item, bytes):
-            content["plain"][path] = {_BYTES: base64.b64encode(item).decode()}
-    return msgspec.json.encode(content)
-
-
-prepare_types(Job, Result, Event, Attempt, tuple[RunRequest, ...])
+prepare_types(Job, Result, Event)

@@ -1,10 +1,12 @@
-"""A log of attempts in one file, which the child appends to and another process reads.
+"""A log of runs in one file, which the child appends to and another process reads.
 
 Each entry begins with its sizes, so that an unfinished one is recognised.
 """
 
 from __future__ import annotations
 
+import base64
+import math
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -14,9 +16,11 @@ import msgspec
 
 from goldsmith.foundation.struct_types import prepare_types
 from goldsmith.gold.arrays import is_array, is_tensor
-from goldsmith.process.messages import Attempt, attempt_as_json
+from goldsmith.gold.safetensors_reader import parse_bytes
+from goldsmith.runs.run import Run, RunFacts
 
 _ALIGNED = 64
+_BYTES = "bytes"
 _MAX_HEAD_BYTES = 2**16
 
 
@@ -30,15 +34,55 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     trace: int = 0
 
 
-def write_attempt(
-    file: Path, case: str, run: str, attempt: Attempt, arrays: Mapping[str, Any], trace: bytes = b""
-) -> None:
-    """Append an entry in one write."""
-    parts = [attempt_as_json(attempt), arrays_as_bytes(arrays) if arrays else b"", trace]
+class RecordedRun(RunFacts, frozen=True, kw_only=True):
+    """The JSON of an entry: facts, the `paths` of all values in their order, and by path the `plain` ones. Arrays are
+    next to it, `complex` ones as pairs of numbers; `odd` are floats that JSON lacks, which are arrays there."""
+
+    paths: tuple[str, ...] = ()
+    plain: dict[str, Any] = msgspec.field(default_factory=dict)
+    complex: tuple[str, ...] = ()
+    odd: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Decode bytes, which JSON lacks, from the form that `as_json` wrote."""
+        coded = {path: item for path, item in self.plain.items() if isinstance(item, dict)}
+        if coded:
+            found = {path: base64.b64decode(item[_BYTES], validate=True) for path, item in coded.items()}
+            msgspec.structs.force_setattr(self, "plain", self.plain | found)
+
+    def as_json(self) -> bytes:
+        """Encode it. A plain value is never a dict, so a dict can represent bytes."""
+        content = msgspec.to_builtins(self, builtin_types=(bytes,))
+        for path, item in self.plain.items():
+            if isinstance(item, bytes):
+                content["plain"][path] = {_BYTES: base64.b64encode(item).decode()}
+        return msgspec.json.encode(content)
+
+    def values(self, arrays: Mapping[str, Any]) -> dict[str, Any]:
+        """Return all values in their order; `arrays` are those next to it."""
+        found = {**self.plain, **arrays}
+        return {path: found[path] for path in dict.fromkeys([*self.paths, *found]) if path in found}
+
+    def facts(self) -> RunFacts:
+        return RunFacts(**{name: getattr(self, name) for name in RunFacts.__struct_fields__})
+
+
+def write_run(file: Path, case: str, name: str, run: Run) -> None:
+    """Append a run, its trace as bytes."""
+    import numpy as np
+
+    arrays, pairs = arrays_in(run.values)
+    plain = {path: value for path, value in run.values.items() if path not in arrays}
+    odd = [path for path, value in plain.items() if isinstance(value, float) and not math.isfinite(value)]
+    arrays |= {path: np.asarray(plain.pop(path)) for path in odd}
+    facts = {name: getattr(run.facts, name) for name in RunFacts.__struct_fields__}
+    recorded = RecordedRun(**facts, paths=tuple(run.values), plain=plain, complex=pairs, odd=tuple(odd))
+    parts = [recorded.as_json(), arrays_as_bytes(arrays) if arrays else b"", run.trace or b""]
     sizes = dict(zip(("attempt", "arrays", "trace"), map(len, parts), strict=True))
-    head = _pad(msgspec.json.encode(Entry(case=case, run=run, **sizes)) + b"\n")
     with file.open("ab") as stream:
-        stream.write(b"".join([head, *map(_pad, parts)]))
+        for part in (msgspec.json.encode(Entry(case=case, run=name, **sizes)) + b"\n", *parts):
+            stream.write(part)
+            stream.write(b" " * (_next(len(part)) - len(part)))  # aligned numbers are read faster
 
 
 def entries_in(content: memoryview) -> Iterator[tuple[Entry, list[memoryview], int]]:
@@ -61,9 +105,21 @@ def entries_in(content: memoryview) -> Iterator[tuple[Entry, list[memoryview], i
         yield entry, [content[begin : begin + size] for begin, size in zip(begins, sizes, strict=False)], place
 
 
-def _pad(content: bytes) -> bytes:
-    """Pad to a multiple of `_ALIGNED`: aligned numbers are read faster."""
-    return content + b" " * (_next(len(content)) - len(content))
+def runs_in(file: Path) -> list[Run]:
+    """Read the runs in a log that a process of ours has finished. Arrays and traces are mapped from it."""
+    import numpy as np
+
+    found = []
+    for _, (text, content, trace), _ in entries_in(np.memmap(file, dtype=np.uint8, mode="r").data):
+        recorded = msgspec.json.decode(text, type=RecordedRun)
+        arrays = dict(parse_bytes(content, file)) if content else {}
+        arrays |= {
+            path: arrays[path].view("c16" if arrays[path].dtype.itemsize == 8 else "c8")[..., 0]
+            for path in recorded.complex
+        }
+        arrays |= {path: float(arrays[path]) for path in recorded.odd}
+        found.append(Run(recorded.facts(), recorded.values(arrays), parse_bytes(trace, file) if trace else None))
+    return found
 
 
 def _next(size: int) -> int:
@@ -97,4 +153,4 @@ def arrays_in(leaves: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...
     return arrays, tuple(pairs)
 
 
-prepare_types(Entry)
+prepare_types(Entry, RecordedRun)

@@ -21,9 +21,10 @@ from goldsmith.foundation.signals import pause, uninterrupted
 from goldsmith.process.clocks import Allowance
 from goldsmith.process.fork_client import ForkClient
 from goldsmith.process.launcher import POLL_INTERVAL_S, Child, Watcher, watch
-from goldsmith.process.messages import ANSWERED, ASKED, Job, RunRequest
+from goldsmith.process.messages import ANSWERED, ASKED, Job
 from goldsmith.process.process_exit import ProcessExit
 from goldsmith.process.untrusted_files import UntrustedFolder
+from goldsmith.runs.requests import RunRequest
 
 _log = logging.getLogger(__name__)
 _SHUTDOWN_TIMEOUT_S = 5.0
@@ -94,7 +95,7 @@ class WorkerChannel:
 
     def submit(
         self,
-        asks: Sequence[RunRequest],
+        requests: Sequence[RunRequest],
         *,
         timeout: float,
         case_timeout: float,
@@ -105,7 +106,7 @@ class WorkerChannel:
         out."""
         with uninterrupted():
             try:
-                self._send(asks)
+                self._send(requests)
                 watch(
                     [self._child],
                     watcher,
@@ -138,15 +139,17 @@ class WorkerChannel:
                 self._child.stop()
             return self._child.exit()
 
-    def _send(self, asks: Sequence[RunRequest]) -> None:
+    def _send(self, requests: Sequence[RunRequest]) -> None:
         assert self._bell is not None
         if not self._asked:
             self._child.start()
         self._asked += 1
-        self._child.expect({item.case for item in asks})
-        _log.debug("request %d to process %d: %s", self._asked, self._child.pid, [(a.case, a.run) for a in asks])
+        self._child.expect({item.case for item in requests})
+        _log.debug(
+            "request %d to process %d: %s", self._asked, self._child.pid, [(item.case, item.name) for item in requests]
+        )
         try:
-            (self.folder / f"{self._asked}.json").write_bytes(msgspec.json.encode(asks))
+            (self.folder / f"{self._asked}.json").write_bytes(msgspec.json.encode(requests))
             os.write(self._bell, b".")
         except OSError as error:
             raise CannotWrite(self.folder, error.strerror or str(error)) from None

@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NoReturn, Protocol
 
-import msgspec
-
 import goldsmith
 from goldsmith.comparison.api import compare
 from goldsmith.comparison.results import Comparison
@@ -21,12 +19,15 @@ from goldsmith.gold.tolerances import BLIND, Tolerance, blind_paths
 from goldsmith.judge.case import decide, sharper
 from goldsmith.judge.verdicts import AGREES, CaseVerdict
 from goldsmith.model_parity.noise import QUICK, Limits, measure_noise, rounded_values
-from goldsmith.process.sides import FLOAT64, OUTPUT, LoadAsk, Ran, RunAsk, Side
 from goldsmith.pytest_support.compared_values import compare_values, number_paths
 from goldsmith.pytest_support.keepable import keepable
 from goldsmith.pytest_support.kept_entry import ToKeep
 from goldsmith.pytest_support.kept_gold import KeptCheck, path_in_value
 from goldsmith.pytest_support.path_patterns import VALUE, Ignored
+from goldsmith.runs.conditions import WIDE, Conditions
+from goldsmith.runs.implementation import OUTPUT, Implementation, LoadRequest
+from goldsmith.runs.requests import RunRequest
+from goldsmith.runs.run import Run
 from goldsmith.weights.values import snapshot
 
 _OURS = str(Path(goldsmith.__file__).parent)
@@ -34,7 +35,7 @@ _CHANGE_OF_VALUES = ("", "values", "nan", "inf")
 """What may be different in inputs that a function draws."""
 
 
-class Callee(Side, Protocol):
+class Callee(Implementation, Protocol):
     """The function or model, and its inputs."""
 
     draws_inputs: bool
@@ -55,7 +56,7 @@ class CallValues:
         self, make: Callable[[], Callee], *, train: bool, weights: bool, ignored: Ignored | None = None
     ) -> None:
         self._make, self._ignored = make, ignored
-        self._ask = RunAsk(train=train)
+        self._request = RunRequest(case="0", conditions=Conditions(train=train))
         with self._opened() as callee:
             described = callee.describe()
         self.name = described.name
@@ -72,7 +73,7 @@ class CallValues:
                 raise GoldMismatch(f"the inputs of {self.name} are not those that were kept\n  {other[0]}")
             callee.put_inputs(kept.inputs)
             if kept.weights is not None:
-                loaded = callee.load(kept.weights, LoadAsk(facts=kept.weight_facts))
+                loaded = callee.load(kept.weights, LoadRequest(facts=kept.weight_facts))
                 if loaded.unplaced or loaded.reasons:
                     names = ", ".join(list(loaded.unplaced)[:3]) or "; ".join(loaded.reasons)
                     raise GoldMismatch(f"the weights that were kept do not fit into {self.name}: {names}")
@@ -91,7 +92,9 @@ class CallValues:
                 raise NotRepeatable(self.name, str(again.differing[0]).splitlines()[0])
             limits, trials, wide = Limits(), 0, self._in_float64(callee)
             if _is_disturbed(callee, value):
-                measured = measure_noise(callee, self._ask, plain, wide, trials=QUICK, coarser="", on_run=lambda: None)
+                measured = measure_noise(
+                    callee, self._request, plain, wide, trials=QUICK, coarser="", on_run=lambda: None
+                )
                 limits, trials = measured.own, QUICK
         judged = {f"{OUTPUT}.{path}" if path else OUTPUT for path in number_paths(value)}
         wanted = [path for path in _trusted(limits) if path in judged] if wide is not None else []
@@ -115,19 +118,19 @@ class CallValues:
         finally:
             callee.close()
 
-    def _run(self, callee: Callee) -> tuple[Ran, Any]:
-        ran = callee.run(self._ask)
+    def _run(self, callee: Callee) -> tuple[Run, Any]:
+        ran = callee.run(self._request)
         if ran.facts.failure is not None:
             _raise_as_its_own(callee.error)
         if callee.returned is None and ran.facts.overwrote:
             raise ReturnsNothing(self.name, ran.facts.overwrote[0])
         return ran, keepable(callee.returned, self._ignored)
 
-    def _in_float64(self, callee: Callee) -> Ran | None:
-        ask = msgspec.structs.replace(self._ask, precision=FLOAT64)
-        ran = callee.run(ask)
+    def _in_float64(self, callee: Callee) -> Run | None:
+        request = self._request.under(precision=WIDE)
+        ran = callee.run(request)
         fine = ran.facts.failure is None and ran.facts.pure
-        return ran if fine and rounded_values(callee.run, ask, ran) is None else None
+        return ran if fine and rounded_values(callee.run, request, ran) is None else None
 
 
 def _is_disturbed(callee: Callee, value: Any) -> bool:
@@ -144,7 +147,7 @@ def _trusted(limits: Limits) -> list[str]:
     return [path for path, item in limits.tolerances.items() if item.noise and item.noise.float64 is not None]
 
 
-def _by_path(ran: Ran) -> dict[str, Any]:
+def _by_path(ran: Run) -> dict[str, Any]:
     return {path_in_value(path): item for path, item in ran.values.items()}
 
 
@@ -168,7 +171,7 @@ def judge_call(
         equal_nan=list(wanted),
     )
     verdict = decide(CaseVerdict(name="", title="", outcome=AGREES), found, sharp)
-    return (found, "") if (verdict.outcome == AGREES) == bool(found) else (sharp, FLOAT64)
+    return (found, "") if (verdict.outcome == AGREES) == bool(found) else (sharp, WIDE)
 
 
 def undecided(found: Comparison, tolerances: Mapping[str, Tolerance]) -> str:

@@ -16,6 +16,7 @@ from goldsmith.gold.arrays import is_array, is_tensor
 from goldsmith.gold.facts import WeightFacts
 from goldsmith.gold.payload import from_file
 from goldsmith.process.messages import KeptCase
+from goldsmith.runs.conditions import OWN, WIDE
 from goldsmith.weights.load import LoadedModule
 from goldsmith.weights.load_objects import LoadedObject, SettledByRecipe
 from goldsmith.weights.models import WeightAccess, is_module
@@ -35,7 +36,7 @@ class GoldInputs:
     inputs: Mapping[str, Any]
     weights: Mapping[str, Mapping[str, Any]]
     change: Change = lambda array: array
-    precision: str | None = None
+    precision: str = OWN
     facts: Mapping[str, WeightFacts] = dataclasses.field(default_factory=dict)
     adapter: Adapter = dataclasses.field(default_factory=Adapter)
     layout: str = ""
@@ -65,8 +66,8 @@ class GoldInputs:
         if access is not None:
             return SettledByRecipe(model, kept, access, self._fill_like, facts.withheld)
         if is_module(model):
-            if self.precision:
-                model.double() if self.precision == "float64" else model.float()
+            if self.precision != OWN:
+                model.double() if self.precision == WIDE else model.float()
             state = {key: self._copy(value) for key, value in kept.items()}
             return LoadedModule(
                 model,

@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from goldsmith.gold.facts import WeightFacts
-from goldsmith.process.notes import MAX_ITEMS, Names, Note
+from goldsmith.runs.notes import MAX_ITEMS, Names, Note
 from goldsmith.weights.matching import UNBUILT, Shape
 from goldsmith.weights.object_weights import slots_beside
 from goldsmith.weights.placement import BY_RULE, Placed

@@ -8,7 +8,7 @@ from typing import Any
 
 from goldsmith.foundation.nested import walk
 from goldsmith.gold.arrays import is_array, numbers_of
-from goldsmith.process.notes import Note
+from goldsmith.runs.notes import Note
 from goldsmith.weights.matching import Shape
 from goldsmith.weights.models import WeightAccess, weights_of
 from goldsmith.weights.object_weights import CannotHold, Slot, find_slots

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from goldsmith.process.notes import Names
+from goldsmith.runs.notes import Names
 from goldsmith.weights.fused import put_together, take_apart
 from goldsmith.weights.matching import UNBUILT, Match, Shape
 from goldsmith.weights.rules import Rule

@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from goldsmith.process.notes import Names
+from goldsmith.runs.notes import Names
 
 BLOCKS = "part head row"
 ORDERS = (BLOCKS, "head part row", "head row part")

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from goldsmith.process.notes import MAX_ITEMS, Names, Note, NoteKind
+from goldsmith.runs.notes import MAX_ITEMS, Names, Note, NoteKind
 from goldsmith.weights.fused import BY_HEAD, FusedMatrix, common_sizes
 from goldsmith.weights.matching import UNBUILT, Match, Shape, can_reshape, next_matches
 from goldsmith.weights.placement import BY_RULE, BY_SHAPE, GOLD, THEIRS, Placed, size_words, swap_last_axes

@@ -14,8 +14,9 @@ import msgspec
 from goldsmith.errors.recipe import RecipeMisuse
 from goldsmith.foundation.syntax import syntax_tree
 from goldsmith.instruments.own_files import OwnFiles
-from goldsmith.process.messages import Failure, FailureKind, Frame, Job
+from goldsmith.process.messages import Job
 from goldsmith.recipe.missing_parts import MissingPartUsed, unfinished
+from goldsmith.runs.run import Failure, FailureKind, Frame
 from goldsmith.weights.transplant import CannotPlace
 
 _DEVICES = re.compile(

@@ -12,15 +12,15 @@ from types import ModuleType
 from goldsmith.instruments.file_access import Reads
 from goldsmith.instruments.own_calls import OwnCode
 from goldsmith.instruments.own_files import OwnFiles, is_installed
-from goldsmith.process.messages import Implementation, Job
+from goldsmith.process.messages import ImportedCode, Job
 from goldsmith.targets.replacements import imported_modules
 
 
-def implementation_of(job: Job, reads: Reads, own_code: OwnCode) -> Implementation:
+def implementation_of(job: Job, reads: Reads, own_code: OwnCode) -> ImportedCode:
     """Describe what the job's recipe imported until now, and what its cases called of that."""
     own_files = OwnFiles.of(job)
     files = {path for path in _module_files() if path in own_files}
-    return Implementation(
+    return ImportedCode(
         files=tuple(sorted(files)),
         parts=tuple(sorted(own_code.found)),
         packages=_packages(Path(job.recipe)),

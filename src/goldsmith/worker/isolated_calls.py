@@ -12,20 +12,19 @@ import contextlib
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from goldsmith.gold.arrays import array_hash, is_array, is_tensor
 from goldsmith.gold.call_forms import plain_values, rebuild, tensors_in
 from goldsmith.instruments.call_gradients import passed_back
 from goldsmith.instruments.own_files import OwnFiles
-from goldsmith.process.messages import ALONE, Attempt, Failure, IsolatedCall, RunRequest
-from goldsmith.process.result_log import write_attempt
 from goldsmith.recipe.decorators import CaseDefinition, written_as
 from goldsmith.recipe.missing_parts import MissingPartUsed
+from goldsmith.runs.requests import IsolatedCall, RunRequest
+from goldsmith.runs.run import Run, RunFacts
 from goldsmith.weights.load import LoadedModule
 from goldsmith.worker.adapter_calls import adapt_calls
-from goldsmith.worker.failure_reasons import cause_of, in_words
+from goldsmith.worker.failure_reasons import cause_of
 
 if TYPE_CHECKING:
     from goldsmith.worker.replay_session import ReplayCase, ReplaySession
@@ -33,36 +32,25 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def run_alone(
-    session: ReplaySession, ask: RunRequest, item: IsolatedCall, definition: CaseDefinition, output: Path
-) -> None:
+def run_alone(session: ReplaySession, request: RunRequest, item: IsolatedCall, definition: CaseDefinition) -> Run:
     """Make one call three times: as it was made, with other values, and as it was made again.
 
     Results are stored by call number and position (`0.1`), plain values by their position among those, changes in the
     model by call number and gold's name (`0.after.mean`), and the classes of a module in place of the names of modules.
     """
-    arrays: dict[str, Any] = {}
-    plain: dict[str, Any] = {}
-    attempt = Attempt()
+    values: dict[str, Any] = {}
     try:
-        target = _target(session, ask, item, definition)
+        target = _target(session, request, item, definition)
         if item.gradients:  # before a call has changed anything
-            arrays |= {f"gradient.{name}": value for name, value in _gradients(target, item, session.device).items()}
+            values |= {f"gradient.{name}": value for name, value in _gradients(target, item, session.device).items()}
         for number, change in enumerate((_as_given, _disturb, _as_given)):
             for name, value in _call(target, item, change, session.device).items():
                 if is_array(value):
-                    arrays[f"{number}.{name}"] = value.detach().clone() if is_tensor(value) else value.copy()
-                else:
-                    plain[f"{number}.{name}"] = value
-        attempt = Attempt(plain=plain, modules={item.model: target.classes})
+                    value = value.detach().clone() if is_tensor(value) else value.copy()
+                values[f"{number}.{name}"] = value
+        return Run(RunFacts(modules={item.model: target.classes}), values)
     except BaseException as error:
-        attempt = Attempt(failure=cause_of(error, session.job, ask.case))
-        arrays = {}
-    try:
-        write_attempt(output, ask.case, ALONE, attempt, arrays)
-    except Exception as error:
-        failure = Failure(kind="raised", message=f"what it returned cannot be stored: {in_words(error)}")
-        write_attempt(output, ask.case, ALONE, Attempt(failure=failure), {})
+        return Run(RunFacts(failure=cause_of(error, session.job, request.case)))
 
 
 @dataclass(frozen=True)
@@ -75,11 +63,11 @@ class _Target:
     built: Mapping[str, Any] = field(default_factory=dict)
 
 
-def _target(session: ReplaySession, ask: RunRequest, item: IsolatedCall, definition: CaseDefinition) -> _Target:
+def _target(session: ReplaySession, request: RunRequest, item: IsolatedCall, definition: CaseDefinition) -> _Target:
     """Return a function as the recipe has it, or a module as soon as its model is built and has gold's weights."""
     if not item.model:
         return _Target(_function(item.function, definition, OwnFiles.of(session.job)))
-    case = session.case_for(definition, "repeat", ask.layout)
+    case = session.case_for(definition, request.conditions)
     stopping = _stop_at(case, item.model)
     try:
         definition.function(stopping)

@@ -17,11 +17,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, TypeVar
 
-import msgspec
-import numpy as np
-
 from goldsmith.foundation.nested import leaves_in, walk
-from goldsmith.frameworks.framework import Watch, conditions, numerics_of
+from goldsmith.frameworks.framework import Watch
 from goldsmith.frameworks.torch.weight_use import WeightUse
 from goldsmith.gold.arrays import is_array, is_tensor, judged_part
 from goldsmith.gold.files import trace_as_bytes
@@ -29,13 +26,17 @@ from goldsmith.instruments.coverage import Coverage
 from goldsmith.instruments.created_tensors import noting_made
 from goldsmith.instruments.module_traces import Tracer
 from goldsmith.instruments.own_calls import OwnCode
-from goldsmith.process.messages import NATURAL, PERTURBATIONS, Attempt, Failure, Job, RunName, RunRequest
-from goldsmith.process.notes import Names, Note
-from goldsmith.process.result_log import arrays_in, write_attempt
+from goldsmith.process.messages import Job
+from goldsmith.process.result_log import write_run
 from goldsmith.process.worker_channel import incoming_requests
 from goldsmith.recipe.case import Case
 from goldsmith.recipe.decorators import CaseDefinition
 from goldsmith.recipe.seeding import seed_everything, use_deterministic_algorithms
+from goldsmith.runs.conditions import PERTURBED, Conditions
+from goldsmith.runs.enter_conditions import conditions, input_change
+from goldsmith.runs.notes import Names, Note
+from goldsmith.runs.requests import RunRequest
+from goldsmith.runs.run import Failure, Run, RunFacts
 from goldsmith.weights import models
 from goldsmith.weights.gold_inputs import GoldInputs
 from goldsmith.weights.load import LoadedModule
@@ -52,7 +53,6 @@ T = TypeVar("T")
 _MAX_MODULES = 10_000
 _OPTIONS = ("weights", "name", "train", "trace", "allow")
 """The options of `case.model` that are not passed on to the factory."""
-_WIDE = ("float64", "float64_strict", *(item for item in PERTURBATIONS if item not in NATURAL))
 
 
 class ReplaySession(Session):
@@ -69,114 +69,107 @@ class ReplaySession(Session):
     def run(self, definitions: Sequence[CaseDefinition]) -> None:
         adapt_recipe(self.adapter)
         by_name = {item.name: item for item in definitions}
-        for number, asks in enumerate(incoming_requests(Path(self.job.requests_dir)), start=1):
-            self._answer([item for item in asks if item.case in by_name], by_name, self.output / str(number))
+        for number, requests in enumerate(incoming_requests(Path(self.job.requests_dir)), start=1):
+            self._answer([item for item in requests if item.case in by_name], by_name, self.output / str(number))
             self._on_case("", number, number)
         self.ran = len(definitions)
 
-    def _answer(self, asks: Sequence[RunRequest], definitions: Mapping[str, CaseDefinition], output: Path) -> None:
+    def _answer(self, requests: Sequence[RunRequest], definitions: Mapping[str, CaseDefinition], output: Path) -> None:
         """Run the requests, grouped by case; where the plain run of a case fails, skip the rest of that case."""
-        cases = list(dict.fromkeys(item.case for item in asks))
+        cases = list(dict.fromkeys(item.case for item in requests))
         failed = ""
-        for item in asks:
+        for item in requests:
             if item.case != self.current:
                 self.current = item.case
                 self._on_case(item.case, cases.index(item.case) + 1, len(cases))
             if item.case == failed:
                 continue
-            if item.alone is not None:
-                run_alone(self, item, item.alone, definitions[item.case], output)
-            elif self._attempt(item, definitions[item.case], output).failure is not None and item.run == "plain":
+            if item.call is not None:
+                _write(output, item, run_alone(self, item, item.call, definitions[item.case]))
+            elif self._run_once(item, definitions[item.case], output).failure is not None and item.name == "plain":
                 failed = item.case
         self.current = None
 
-    def _attempt(self, ask: RunRequest, definition: CaseDefinition, output: Path) -> Attempt:
+    def _run_once(self, request: RunRequest, definition: CaseDefinition, output: Path) -> Run:
         """Run one case once and write the outcome, whatever it is."""
-        run = ask.run
         self._places.begin_case()
-        watch, started = Watch(), time.monotonic()
-        if run == "repeated":
-            self._call_before(definition, ask.layout)
-        case = self.case_for(definition, run, ask.layout)
-        arrays: dict[str, Any] = {}
-        trace = b""
+        wanted, watch, started = request.conditions, Watch(), time.monotonic()
+        if wanted.perturbation == "repeated":
+            self._call_before(definition, wanted.layout)
+        case = self.case_for(definition, wanted)
+        values: dict[str, Any] = {}
+        failure = None
         try:
-            if run == "op_outputs":
-                with conditions(keep_outputs=True) as watch:
+            if wanted.observe == "op_outputs":
+                with conditions(wanted) as watch:
                     definition.function(case)
-                return _write(output, ask, Attempt(), watch.outputs)
+                return _write(output, request, Run(values=watch.outputs))
             with (
-                conditions(**_conditions_of(run)) as watch,
+                conditions(wanted) as watch,
                 noting_made(vars(sys.modules["__main__"])) as case.made,
                 case.watch(),
-                self._called_before(run),
+                self._called_before(wanted),
             ):
                 definition.function(case)
             payload, _ = case.finish()
-            leaves = judged_part(payload) | (case.changes.more() if case.changes else {})
-            arrays, pairs = arrays_in(leaves)
-            plain = {path: leaf for path, leaf in leaves.items() if path not in arrays}
-            odd = [path for path, leaf in plain.items() if isinstance(leaf, float) and not math.isfinite(leaf)]
-            arrays |= {path: np.asarray(plain.pop(path)) for path in odd}  # JSON has no infinity or NaN
-            attempt = Attempt(paths=tuple(leaves), plain=plain, complex=pairs)
+            values = judged_part(payload) | (case.changes.more() if case.changes else {})
             trace = case.trace_so_far()
         except BaseException as error:
-            attempt = Attempt(failure=cause_of(error, self.job, definition.name, case.returned_none))
-            trace = case.trace_so_far()
-        attempt = msgspec.structs.replace(
-            attempt,
+            failure = cause_of(error, self.job, definition.name, case.returned_none)
+            values, trace = {}, case.trace_so_far()
+        facts = RunFacts(
             **case.observations(),
-            places=self._places.by_file() if run == "coverage" and not self._places.forked else None,
+            failure=failure,
+            coverage=self._places.by_file() if wanted.observe == "coverage" and not self._places.forked else None,
             applied=case.changes is None or case.changes.applied,
             pure=watch.pure,
             rounded_to=watch.rounded_to,
             unfinished=unfinished_imports(self.job),
             seconds=time.monotonic() - started,
         )
-        return _write(output, ask, attempt, arrays, trace)
+        return _write(output, request, Run(facts, values, trace))
 
     def _call_before(self, definition: CaseDefinition, layout: str) -> None:
         """Run a case on other inputs first, so that state kept between calls shows in the run that counts."""
-        with contextlib.suppress(Exception), conditions(**_conditions_of("repeated")):
-            definition.function(self.case_for(definition, "moved", layout))
+        with contextlib.suppress(Exception), conditions(PERTURBED["repeated"]):
+            definition.function(self.case_for(definition, PERTURBED["moved"].but(layout=layout)))
 
-    def _called_before(self, run: RunName) -> AbstractContextManager[None]:
+    def _called_before(self, wanted: Conditions) -> AbstractContextManager[None]:
         """Return a context that does the same for state in objects, which the case may create again."""
-        if run != "repeated" or self.own_code is None:
+        if wanted.perturbation != "repeated" or self.own_code is None:
             return contextlib.nullcontext()
         return self.own_code.watch(CallsBefore(self.job.recipe))
 
-    def case_for(self, definition: CaseDefinition, run: RunName, layout: str) -> ReplayCase:
-        seed_everything(self.seed ^ 1 if run == "draws" else self.seed, threads=self.threads)
+    def case_for(self, definition: CaseDefinition, wanted: Conditions) -> ReplayCase:
+        seed_everything(self.seed ^ wanted.reseeded, threads=self.threads)
         torch = sys.modules.get("torch")
         if torch is not None:  # an operation without a deterministic form is allowed; `repeat` shows it
             use_deterministic_algorithms(torch, warn_only=True)
         kept = self._kept[definition.name]
-        precision = "float64" if run in _WIDE else None
         options = {
-            "change": _widen if precision else _as_it_is,
-            "precision": precision,
+            "change": input_change(wanted),
+            "precision": wanted.precision,
             "adapter": self.adapter,
-            "layout": layout,
+            "layout": wanted.layout,
         }
         payload, changes = payloads.of(Path(kept.file)), None
-        if run in PERTURBATIONS:
-            given: GoldInputs = PerturbedInputs.from_payload(payload, kept, condition=run, **options)
-            changes = ModelPerturbation(run, self.seed, dict(given.inputs))
+        if wanted.perturbation is not None:
+            given: GoldInputs = PerturbedInputs.from_payload(payload, kept, condition=wanted.perturbation, **options)
+            changes = ModelPerturbation(wanted.perturbation, self.seed, dict(given.inputs))
         else:
             given = GoldInputs.from_payload(payload, kept, **options)
-        own_code = self.own_code if run == "traced" else None
+        own_code = self.own_code if wanted.traced else None
         return ReplayCase(definition, self.seed, self.device, given, own_code=own_code, changes=changes)
 
 
-def _write(file: Path, ask: RunRequest, attempt: Attempt, arrays: Mapping[str, Any], trace: bytes = b"") -> Attempt:
+def _write(file: Path, request: RunRequest, run: Run) -> Run:
     try:
-        write_attempt(file, ask.case, ask.run, attempt, arrays, trace)
+        write_run(file, request.case, request.name, run)
     except Exception as error:
         failure = Failure(kind="raised", message=f"what it returned cannot be stored: {in_words(error)}")
-        attempt = Attempt(failure=failure)
-        write_attempt(file, ask.case, ask.run, attempt, {})
-    return attempt
+        run = Run(RunFacts(failure=failure))
+        write_run(file, request.case, request.name, run)
+    return run
 
 
 class ReplayCase(Case):
@@ -261,8 +254,8 @@ class ReplayCase(Case):
         return {
             "notes": tuple(dict.fromkeys([*notes, *self._aliased])),
             "overwrote": self.overwritten(),
-            "made": tuple(self.item_names.path_of("output", path) for path in self._recorded_made),
-            "placed": {
+            "created": tuple(self.item_names.path_of("output", path) for path in self._recorded_made),
+            "weight_map": {
                 name: tuple((item.gold, item.theirs) for item in settled.placed)
                 for name, settled in self._settled.items()
             },
@@ -270,22 +263,6 @@ class ReplayCase(Case):
             "modules": {name: _module_names(settled.model) for name, settled in self._settled.items()},
             "used": {name: use.names() for name, use in self._weight_use.items()},
         }
-
-
-def _conditions_of(run: RunName) -> dict[str, Any]:
-    if run in ("plain", "traced"):
-        return {"marked_memory": True}
-    if run in _WIDE:
-        return {"precision": "float64", "watched": run == "float64_strict", "lightly": run == "float64"}
-    return {"marked_memory": False, "note_dtypes": run == "dtypes"}
-
-
-def _as_it_is(array: Any) -> Any:
-    return array
-
-
-def _widen(array: Any) -> Any:
-    return numerics_of(array).widened(array)
 
 
 def _module_names(model: Any) -> tuple[str, ...]:

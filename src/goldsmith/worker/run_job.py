@@ -25,13 +25,14 @@ from goldsmith.instruments.file_access import Reads
 from goldsmith.instruments.forbidden_calls import Sightings
 from goldsmith.instruments.own_calls import OwnCode
 from goldsmith.instruments.own_files import NotRead, OwnFiles
-from goldsmith.process.messages import EVENTS, NO_RESULT, NOT_CONFINED, RESULT, Event, Failure, FailureKind, Job, Result
+from goldsmith.process.messages import EVENTS, NO_RESULT, NOT_CONFINED, RESULT, Event, Job, Result
 from goldsmith.process.parent_watch import end_with_parent
 from goldsmith.process.worker_channel import announce_answer
 from goldsmith.recipe import decorators as registry
 from goldsmith.recipe import imports
 from goldsmith.recipe.in_place_imports import install_in_place
 from goldsmith.recipe.seeding import seed_everything
+from goldsmith.runs.run import Failure, FailureKind
 from goldsmith.sandbox.cgroups import wait_until_in
 from goldsmith.sandbox.confinement import confine
 from goldsmith.sandbox.limits import Limits, limit

@@ -8,24 +8,25 @@ from __future__ import annotations
 
 import contextlib
 import re
-import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from goldsmith.foundation.nested import leaves_in
-from goldsmith.frameworks.framework import active, conditions, numerics_of
+from goldsmith.frameworks.framework import Watch, active
 from goldsmith.frameworks.torch.call_noise import CallOutputs, call_noise
 from goldsmith.gold.arrays import difference_of, is_array, judged_leaves, leaf_facts, numbers_of
 from goldsmith.gold.files import read_payload, write_arrays
 from goldsmith.gold.precision import BITS, computed_dtype, is_float64, unit_of
-from goldsmith.process.messages import CALL_NOISE, GOLD, KeptCase, Trial, TrialFailure
+from goldsmith.process.messages import CALL_NOISE, GOLD, KeptCase, TrialFailure
 from goldsmith.recipe.case import Case
 from goldsmith.recipe.decorators import CaseDefinition
 from goldsmith.recipe.seeding import seed_everything
-from goldsmith.weights.gold_inputs import Change, GoldInputs
+from goldsmith.runs.conditions import OWN, WIDE, Conditions
+from goldsmith.runs.enter_conditions import conditions, input_change
+from goldsmith.weights.gold_inputs import GoldInputs
 from goldsmith.worker.record_session import Session
 
 _PLAIN, _NOISY, _START = 5e-6, 20e-6, 2.0
@@ -60,7 +61,9 @@ class TrialSession(Session):
     For a trial in float64 that file has the values themselves: they are the reference that is kept.
     """
 
-    def __init__(self, output: Path, kept: Mapping[str, KeptCase], trials: Sequence[Trial], **options: Any) -> None:
+    def __init__(
+        self, output: Path, kept: Mapping[str, KeptCase], trials: Sequence[Conditions], **options: Any
+    ) -> None:
         super().__init__(output, kept=kept, **options)
         self.failures: list[TrialFailure] = []
         self._trials = trials
@@ -113,14 +116,14 @@ class TrialSession(Session):
         """
         arrays: list[Any] = [leaf for leaf in leaves_in(payload) if is_array(leaf)]
         own = {str(leaf.dtype).removeprefix("torch.") for leaf in arrays if leaf.shape}
-        return bool(self._wide.get(name)) and not own & _WIDE
+        return bool(self._wide.get(name)) and not own & {"float64", "complex128"}
 
     def _try(
-        self, trial: Trial, definition: CaseDefinition, payload: Mapping[str, Any], gold: Mapping[str, Any]
+        self, trial: Conditions, definition: CaseDefinition, payload: Mapping[str, Any], gold: Mapping[str, Any]
     ) -> None:
         try:
             found = self._replay(trial, definition, payload)
-            if trial.precision == "float64":
+            if trial.precision == WIDE:
                 found = self._without_rounded(trial, definition, payload, found)
             differences = _differences(trial, gold, found)
         except Exception as error:
@@ -135,13 +138,13 @@ class TrialSession(Session):
                     self._unmoved[definition.name].pop(path, None)
 
     def _without_rounded(
-        self, trial: Trial, definition: CaseDefinition, payload: Mapping[str, Any], found: dict[str, Any]
+        self, trial: Conditions, definition: CaseDefinition, payload: Mapping[str, Any], found: dict[str, Any]
     ) -> dict[str, Any]:
         """Leave out what was not computed in float64, though it was given float64. Numbers that fit into float32 do not
         show it by themselves, since inputs are such numbers, too: others are tried."""
         rounded = [path for path, leaf in found.items() if not is_float64(numbers_of(leaf))]
         if rounded:
-            others = self._replay(msgspec.structs.replace(trial, noise=1), definition, payload)
+            others = self._replay(trial.but(unit=_OTHER_BITS), definition, payload)
             rounded = [path for path in rounded if path in others and not is_float64(numbers_of(others[path]))]
         if rounded:
             dtype = computed_dtype(numbers_of(found[rounded[0]]), "float64")
@@ -149,50 +152,44 @@ class TrialSession(Session):
             self.failures.append(TrialFailure(definition.name, trial.name, message))
         return {path: leaf for path, leaf in found.items() if path not in rounded}
 
-    def _replay(self, trial: Trial, definition: CaseDefinition, payload: Mapping[str, Any]) -> dict[str, Any]:
+    def _replay(self, trial: Conditions, definition: CaseDefinition, payload: Mapping[str, Any]) -> dict[str, Any]:
         kept = self._kept[definition.name]
         disturbed: list[bool] = []
-        least = max(self._unmoved[definition.name].values(), default=0.0) if trial.narrowed else 0.0
-        least = _OTHER_BITS if trial.precision is not None else least
-        change = _change(trial, disturbed, least)
+        if trial.narrowed:
+            trial = trial.but(unit=max(self._unmoved[definition.name].values(), default=0.0))
+        change = input_change(trial, lambda: disturbed.append(True))
         given = GoldInputs.from_payload(payload, kept, change=change, precision=trial.precision)
-        seed_everything(self.seed if trial.seed is None else trial.seed, threads=trial.threads or self.threads)
+        seed_everything(self.seed ^ trial.reseeded, threads=trial.threads or self.threads)
         calls = CallOutputs()
         case = Case(definition, self.seed, self.device, given, on_model=calls.attach)
-        with self._circumstances(trial, definition.name), self._watch(trial, calls):
+        with conditions(trial) as watch, self._watch(trial, calls):
             definition.function(case)
+        self._note_operations(trial, definition.name, watch)
         calls.detach()
         self._note_calls(trial, definition.name, calls)
         replayed, _ = case.finish()
-        if trial.noise is not None and not (disturbed or any(item.numerics.disturbs_operations for item in active())):
+        operations = any(item.numerics.disturbs_operations for item in active())
+        if _disturbs(trial) and not (disturbed or operations):
             raise NothingToDisturb("no floating-point array goes in")
         return judged_leaves(replayed)
 
-    def _watch(self, trial: Trial, calls: CallOutputs) -> contextlib.AbstractContextManager[None]:
+    def _watch(self, trial: Conditions, calls: CallOutputs) -> contextlib.AbstractContextManager[None]:
         """Keep what functions return, in the first trials only: to watch them takes twice as long."""
         drawn = [it for it in self._trials if it.noise is not None and not it.narrowed][:_WATCHED]
         watched = trial in (*self._trials[:1], *drawn)
         return self.own_code.watch(calls) if self.own_code and watched else contextlib.nullcontext()
 
-    def _note_calls(self, trial: Trial, name: str, calls: CallOutputs) -> None:
+    def _note_calls(self, trial: Conditions, name: str, calls: CallOutputs) -> None:
         """Keep what submodules and functions returned in the first calm trial, and how far noise moves that."""
-        if trial.noise is None and trial.precision is None and trial.seed is None:
+        if trial.noise is None and trial.precision == OWN and not trial.reseeded:
             self._calm.setdefault(name, calls)
-        elif trial.noise is not None and not trial.narrowed and name in self._calm:
+        elif _disturbs(trial) and not trial.narrowed and name in self._calm:
             known = self._call_noise.setdefault(name, {})
             for key, gap in call_noise(self._calm[name], calls).items():
                 known[key] = max(gap, known.get(key, 0.0))
 
-    @contextlib.contextmanager
-    def _circumstances(self, trial: Trial, name: str) -> Iterator[None]:
-        wanted: dict[str, Any] = {"precision": trial.precision or ""}
-        if trial.precision == "float64":
-            wanted["watched"] = True
-        elif trial.noise is not None:
-            wanted = {"noise": trial.noise, "narrowed": trial.narrowed}
-        with conditions(**wanted) as watch:
-            yield
-        if trial.precision == "float64":
+    def _note_operations(self, trial: Conditions, name: str, watch: Watch) -> None:
+        if trial.precision == WIDE:
             if watch.foreign:
                 self._unmoved[name][ROUNDED_OUTSIDE] = 2.0 ** (1 - BITS["float32"])
             if not watch.pure:
@@ -204,42 +201,18 @@ class TrialSession(Session):
         return self.output / case / f"{trial}.safetensors"
 
 
-_WIDE = {"float64", "complex128"}
-_COMPLEX = {"float32": "complex64", "float64": "complex128"}
+def _disturbs(trial: Conditions) -> bool:
+    return trial.noise is not None or bool(trial.unit)
 
 
-def _change(trial: Trial, disturbed: list[bool], least: float) -> Change:
-    """Return the function that changes each floating input and weight for a trial, by units of `least` at least;
-    `disturbed` grows when noise is added."""
-    import numpy as np
-
-    generator = np.random.default_rng(trial.noise)
-
-    def change(array: Any) -> Any:
-        if trial.precision and isinstance(array, np.ndarray):
-            wide = {"f": trial.precision, "c": _COMPLEX[trial.precision]}[array.dtype.kind]
-            array = array.astype(wide)
-        elif trial.precision:
-            name = _COMPLEX[trial.precision] if array.is_complex() else trial.precision
-            array = array.to(getattr(sys.modules["torch"], name))
-        if trial.columns and isinstance(array, np.ndarray):
-            array = np.asfortranarray(array)
-        if trial.noise is not None:
-            disturbed.append(True)
-            array = numerics_of(array).disturb(array, generator, least)
-        return array
-
-    return change
-
-
-def _differences(trial: Trial, gold: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, Any]:
+def _differences(trial: Conditions, gold: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, Any]:
     """Return how far each leaf is from gold's; for a float64 trial, the numbers themselves."""
-    if list(gold) != list(found) and trial.precision != "float64":
+    if list(gold) != list(found) and trial.precision != WIDE:
         raise ValueError("it records other things then")
     result = {}
     for path, leaf in found.items():
         one, two = numbers_of(gold[path]), numbers_of(leaf)
         if one.shape != two.shape:
             raise ValueError(f"{path} then has shape {two.shape}, not {one.shape}")
-        result[path] = two if trial.precision == "float64" else difference_of(two, one)
+        result[path] = two if trial.precision == WIDE else difference_of(two, one)
     return result

@@ -18,6 +18,7 @@ from goldsmith.courses.submissions.open_submission import open_submission
 from goldsmith.generate.options import Options
 from goldsmith.process.fork_client import ForkClient
 from goldsmith.process.launcher import Watcher
+from goldsmith.runs.conditions import PLAIN, REPEAT, TRACED
 from support.check_course import hand_in
 from support.course import CourseOnDisk, wait_until
 
@@ -39,14 +40,14 @@ def test_one_child_does_all_that_it_is_asked_for(checked: CourseOnDisk, warm: Fo
     with workspace_with(checked, hand_in(checked, ("return x * factor", noting)), warm) as workspace:
         numbers = workspace.workspace.folder / "numbers"
         with workspace.one_worker():
-            first = workspace.run(dict.fromkeys(CASES, ("plain",)))
-            second = workspace.run({"scaled": ("repeat", "traced")})
+            first = workspace.run(dict.fromkeys(CASES, (PLAIN,)))
+            second = workspace.run({"scaled": (REPEAT, TRACED)})
         assert len(set(numbers.read_text().split())) == 1
-        workspace.replay(["scaled"], ("plain",))
+        workspace.replay(["scaled"], (PLAIN,))
         assert len(set(numbers.read_text().split())) == 2
     assert list(first) == list(CASES)
-    assert list(second["scaled"].attempts) == ["repeat", "traced"]
-    assert np.array_equal(second["scaled"].leaves("repeat")["output"], first["scaled"].leaves("plain")["output"])
+    assert list(second["scaled"].runs) == ["repeat", "traced"]
+    assert np.array_equal(second["scaled"].values("repeat")["output"], first["scaled"].values("plain")["output"])
 
 
 def test_one_that_dies_when_it_is_asked_again_costs_one_case(checked: CourseOnDisk, warm: ForkClient) -> None:
@@ -60,11 +61,11 @@ def test_one_that_dies_when_it_is_asked_again_costs_one_case(checked: CourseOnDi
         workspace_with(checked, hand_in(checked, ("return x * factor", dying)), warm) as workspace,
         workspace.one_worker(),
     ):
-        first = workspace.run(dict.fromkeys(CASES, ("plain",)))
-        second = workspace.run(dict.fromkeys(CASES, ("repeat",)))
-        third = workspace.run({"scaled": ("plain",)})
+        first = workspace.run(dict.fromkeys(CASES, (PLAIN,)))
+        second = workspace.run(dict.fromkeys(CASES, (REPEAT,)))
+        third = workspace.run({"scaled": (PLAIN,)})
     assert all(item.first.failure is None for item in (*first.values(), *third.values()))
-    failures = {name: item.attempts["repeat"].failure for name, item in second.items()}
+    failures = {name: item.runs["repeat"].failure for name, item in second.items()}
     assert failures["centred"] is None
     assert failures["counted"] is None
     assert failures["scaled"] is not None
@@ -81,10 +82,10 @@ def test_one_that_was_gone_before_it_was_asked_costs_nothing(checked: CourseOnDi
         workspace_with(checked, hand_in(checked, ("return x * factor", leaving)), warm) as workspace,
         workspace.one_worker(),
     ):
-        workspace.run({"scaled": ("plain",)})
+        workspace.run({"scaled": (PLAIN,)})
         number = (workspace.workspace.folder / "number").read_text()
         wait_until(lambda: not Path("/proc", number, "exe").exists())  # nor has one that nobody has waited for
-        found = workspace.run(dict.fromkeys(CASES, ("plain",)))
+        found = workspace.run(dict.fromkeys(CASES, (PLAIN,)))
     assert [item.first.failure for item in found.values()] == [None] * 3
 
 
@@ -99,10 +100,10 @@ def test_what_it_says_to_have_answered_unasked_is_not_believed(checked: CourseOn
         workspace_with(checked, hand_in(checked, ("return x * factor", early)), warm) as workspace,
         workspace.one_worker(),
     ):
-        first = workspace.run(dict.fromkeys(CASES, ("plain",)))
-        second = workspace.run(dict.fromkeys(CASES, ("repeat",)))
+        first = workspace.run(dict.fromkeys(CASES, (PLAIN,)))
+        second = workspace.run(dict.fromkeys(CASES, (REPEAT,)))
     assert [item.first.failure for item in first.values()] == [None] * 3
-    assert [item.attempts["repeat"].failure for item in second.values()] == [None] * 3
+    assert [item.runs["repeat"].failure for item in second.values()] == [None] * 3
 
 
 @pytest.mark.parametrize(
@@ -126,10 +127,10 @@ def test_answers_arrive_whatever_becomes_of_the_pipe_that_announces_them(
         workspace_with(checked, hand_in(checked, ("return x * factor", meddling)), warm) as workspace,
         workspace.one_worker(),
     ):
-        first = workspace.run(dict.fromkeys(CASES, ("plain",)))
-        second = workspace.run(dict.fromkeys(CASES, ("repeat",)))
+        first = workspace.run(dict.fromkeys(CASES, (PLAIN,)))
+        second = workspace.run(dict.fromkeys(CASES, (REPEAT,)))
     assert [item.first.failure for item in first.values()] == [None] * 3
-    assert [item.attempts["repeat"].failure for item in second.values()] == [None] * 3
+    assert [item.runs["repeat"].failure for item in second.values()] == [None] * 3
 
 
 def test_one_that_takes_too_long_when_it_is_asked_again_is_ended(checked: CourseOnDisk, warm: ForkClient) -> None:
@@ -143,12 +144,12 @@ def test_one_that_takes_too_long_when_it_is_asked_again_is_ended(checked: Course
         workspace.one_worker(),
     ):
         workspace.case_timeout = 0.4
-        workspace.run({"scaled": ("plain",)})
+        workspace.run({"scaled": (PLAIN,)})
         time.sleep(0.5)  # nobody asks: that is no time of its own
-        second = workspace.run({"scaled": ("repeat",), "centred": ("repeat",)})
-    assert second["scaled"].attempts["repeat"].failure is not None
-    assert second["scaled"].attempts["repeat"].failure.kind == "timeout"
-    assert second["centred"].attempts["repeat"].failure is None
+        second = workspace.run({"scaled": (REPEAT,), "centred": (REPEAT,)})
+    assert second["scaled"].runs["repeat"].failure is not None
+    assert second["scaled"].runs["repeat"].failure.kind == "timeout"
+    assert second["centred"].runs["repeat"].failure is None
 
 
 def test_what_was_taken_from_it_is_out_of_its_reach(checked: CourseOnDisk, warm: ForkClient) -> None:
@@ -169,10 +170,10 @@ def test_what_was_taken_from_it_is_out_of_its_reach(checked: CourseOnDisk, warm:
     return answer"""
     with workspace_with(checked, hand_in(checked, ("return x * factor", rewriting)), warm) as workspace:
         with workspace.one_worker():
-            found = workspace.run({"scaled": ("plain",)})["scaled"]
+            found = workspace.run({"scaled": (PLAIN,)})["scaled"]
             wait_until((workspace.workspace.folder / "spoilt").exists)
-            again = workspace.run({"centred": ("plain",)})["centred"]
-        assert found.leaves("plain")["output"].sum() == workspace.golds["scaled"].output.sum()
+            again = workspace.run({"centred": (PLAIN,)})["centred"]
+        assert found.values("plain")["output"].sum() == workspace.golds["scaled"].output.sum()
         assert again.first.failure is None or again.first.failure.kind in ("exit", "raised")
 
 
@@ -185,9 +186,9 @@ def test_an_interruption_ends_it(checked: CourseOnDisk, warm: ForkClient) -> Non
 
     with workspace_with(checked, hand_in(checked), warm) as workspace:
         with workspace.one_worker():
-            workspace.run({"scaled": ("plain",)})
+            workspace.run({"scaled": (PLAIN,)})
             workspace.watcher = Watcher(on_tick=tick)
             with pytest.raises(Enough):
-                workspace.run({"centred": ("plain",)})
+                workspace.run({"centred": (PLAIN,)})
         workspace.watcher = Watcher()
-        assert workspace.replay(["centred"], ("plain",))["centred"].first.failure is None
+        assert workspace.replay(["centred"], (PLAIN,))["centred"].first.failure is None

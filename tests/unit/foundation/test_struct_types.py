@@ -10,14 +10,14 @@ PROGRAM = """
 import os, sys, threading
 import msgspec
 from goldsmith.judge.verdicts import Verdict
-from goldsmith.process.messages import Attempt
+from goldsmith.process.result_log import RecordedRun
 
 sys.setswitchinterval(1e-6)
 
 
 def decode():
     together.wait()
-    msgspec.json.decode(b'{"seconds": 1.0}', type=Attempt)
+    msgspec.json.decode(b'{"seconds": 1.0}', type=RecordedRun)
     msgspec.json.decode(b'{"name": "a", "assignment": "b", "outcome": "agrees"}', type=Verdict)
 
 

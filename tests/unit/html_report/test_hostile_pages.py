@@ -25,7 +25,7 @@ from goldsmith.html_report.rigor_page import rigor_page
 from goldsmith.html_report.verdict_page import verdict_report
 from goldsmith.judge.verdicts import COULD_NOT_RUN, CaseVerdict, Verdict
 from goldsmith.mutants.results import Rigor
-from goldsmith.process.messages import Failure, Frame
+from goldsmith.runs.run import Failure, Frame
 from support.browser import CHROMIUM, DRIVER, HOW_TO_GET_ONE, Browser
 from support.made_pages import HOSTILE, a_rigor, a_verdict, an_environment, author_page, evidence_of
 from support.made_verdicts import rubric, wrong_at

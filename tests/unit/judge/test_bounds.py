@@ -29,8 +29,9 @@ from goldsmith.judge.bounds import TooMuchToJudge, Work, bounded_by
 from goldsmith.judge.module_names import module_names
 from goldsmith.judge.trace_pairs import TracePair, most_compared
 from goldsmith.judge.traces import Call, calls_in
-from goldsmith.process.messages import Attempt, Failure, Frame
-from goldsmith.process.notes import Names, Note, NoteKind
+from goldsmith.process.result_log import RecordedRun
+from goldsmith.runs.notes import Names, Note, NoteKind
+from goldsmith.runs.run import Failure, Frame
 
 MIB = 2**20
 
@@ -90,31 +91,30 @@ def test_an_absurd_trace_is_refused(odd: Mapped) -> None:
 def test_what_a_run_names_is_counted_before_it_is_paired() -> None:
     many = tuple(f"layer.{number}.weight" for number in range(5000))
     deep = ".".join("a" * bounds.MAX_NAME_LEVELS + "bc")
-    workspace = SimpleNamespace(folder="/f", root="/r")
     for odd in (
-        Attempt(placed={"m": ((many, many),)}),
-        Attempt(placed={"m": ((("w",), (deep,)),)}),
-        Attempt(modules={"m": ("x" * (bounds.MAX_NAME_CHARS + 1),)}),
-        Attempt(extra={str(number): ("w",) for number in range(bounds.MAX_VALUES + 1)}),
-        Attempt(made=many * 5),
+        RecordedRun(weight_map={"m": ((many, many),)}),
+        RecordedRun(weight_map={"m": ((("w",), (deep,)),)}),
+        RecordedRun(modules={"m": ("x" * (bounds.MAX_NAME_CHARS + 1),)}),
+        RecordedRun(extra={str(number): ("w",) for number in range(bounds.MAX_VALUES + 1)}),
+        RecordedRun(created=many * 5),
     ):
-        assert leavings._truncate(odd, workspace).failure is not None
-    fused = Attempt(placed={"m": ((("q.weight", "k.weight", "v.weight"), ("qkv.weight",)),)})
-    assert leavings._truncate(fused, workspace).failure is None
-    assert module_names(fused.placed["m"], [], {""}) == {"": ""}
+        assert leavings._why_unbearable(odd)
+    fused = RecordedRun(weight_map={"m": ((("q.weight", "k.weight", "v.weight"), ("qkv.weight",)),)})
+    assert not leavings._why_unbearable(fused)
+    assert module_names(fused.weight_map["m"], [], {""}) == {"": ""}
 
 
 def test_whatever_is_kept_of_a_run_is_short() -> None:
     long = "x" * MIB
     frame = Frame(long, 1, long, long)
     failure = Failure(kind="raised", message=long, frames=(frame,) * 100, package=long)
-    odd = Attempt(
+    odd = RecordedRun(
         failure=failure,
         notes=(Note("extra", (Names((), (long,)),)),) * 100,
         overwrote=(long,) * 100,
         rounded_to=(long,),
     )
-    kept = leavings._truncate(odd, SimpleNamespace(folder="/f", root="/r", notebooks={}))
+    kept = leavings._credible(odd, SimpleNamespace(folder="/f", root="/r", notebooks={}))
     assert len(repr(kept)) < 200_000
 
 
@@ -125,8 +125,10 @@ def test_what_a_run_notes_is_said_in_our_words_about_names() -> None:
     notes += [Note("late", (Names(("w",)),)), Note("own-buffer"), Note("extra", (Names(("w",)),), -1)]
     honest = Note("turned", (Names(("fc.weight",), ("layers.0.kernel",), ((2, 3), (3, 2))),), 2)
     failure = Failure(kind="killed", message="no", package=words)
-    odd = Attempt(failure=failure, notes=(*notes[:40], honest), overwrote=(words, "x.0"), rounded_to=(words, "float16"))
-    kept = leavings._truncate(odd, SimpleNamespace(folder="/f", root="/r", notebooks={}))
+    odd = RecordedRun(
+        failure=failure, notes=(*notes[:40], honest), overwrote=(words, "x.0"), rounded_to=(words, "float16")
+    )
+    kept = leavings._credible(odd, SimpleNamespace(folder="/f", root="/r", notebooks={}))
     assert kept.notes == (honest,)
     assert honest.words == "weights stored the other way round: layers.0.kernel for fc.weight (2×3 as 3×2) and 2 more"
     assert not any(note.is_credible for note in notes)

@@ -11,7 +11,7 @@ import pytest
 
 ASK = """
 import json, sys
-from goldsmith.process.sides import SideJob
+from goldsmith.runs.implementation import SideJob
 from goldsmith.worker.live.build_target import CannotBuild, build
 
 for job in json.loads(sys.argv[1]):

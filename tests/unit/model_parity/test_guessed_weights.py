@@ -11,7 +11,7 @@ from torch import nn
 
 import goldsmith
 from goldsmith.model_parity.weight_guesses import guess_places
-from goldsmith.process.sides import Described
+from goldsmith.runs.implementation import Described
 from goldsmith.weights.roles import place_of, roles_of
 from goldsmith.worker.live.live_side import LiveSide
 from support import port_styles as styles

@@ -14,7 +14,7 @@ import goldsmith
 from goldsmith.adapter import rename, rows
 from goldsmith.judge.traces import Call
 from goldsmith.model_parity.row_orders import RowOrders
-from goldsmith.process.sides import LINEAR, Described
+from goldsmith.runs.implementation import LINEAR, Described
 from support.ports.pairs import port
 
 pytestmark = pytest.mark.torch

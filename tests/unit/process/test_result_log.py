@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from goldsmith.gold.safetensors_reader import parse_bytes
-from goldsmith.process.messages import Attempt
-from goldsmith.process.result_log import entries_in, write_attempt
+from goldsmith.process.result_log import RecordedRun, entries_in, write_run
+from goldsmith.runs.run import Run, RunFacts
 
 NAMES = st.text(min_size=1, max_size=12)
 RUNS = st.lists(st.tuples(NAMES, NAMES, st.integers(0, 40), st.binary(max_size=90)), max_size=6)
@@ -25,7 +25,7 @@ def written(runs: list[tuple[str, str, int, bytes]]) -> bytes:
         file.touch()
         for case, run, size, trace in runs:
             arrays = {"output": np.arange(size, dtype=np.float32)} if size else {}
-            write_attempt(file, case, run, Attempt(overwrote=(case,)), arrays, trace)
+            write_run(file, case, run, Run(RunFacts(overwrote=(case,)), arrays, trace))
         return file.read_bytes()
 
 
@@ -40,7 +40,7 @@ def test_what_is_cut_off_anywhere_holds_the_entries_that_were_finished(
     assert len(found) == sum(end <= len(cut) for end in ends)
     for (entry, (attempt, arrays, its), _), (case, run, size, trace) in zip(found, runs, strict=False):
         assert (entry.case, entry.run) == (case, run)
-        assert msgspec.json.decode(attempt, type=Attempt).overwrote == (case,)
+        assert msgspec.json.decode(attempt, type=RecordedRun).overwrote == (case,)
         assert bytes(its) == trace
         if size:
             assert np.array_equal(parse_bytes(arrays, Path("x"))["output"], np.arange(size, dtype=np.float32))

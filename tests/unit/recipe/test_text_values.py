@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import goldsmith
 from goldsmith.comparison.leaf_result import first_difference, place_in_text
 from goldsmith.gold.files import read_payload, write_payload
-from goldsmith.process.messages import Attempt, attempt_as_json
+from goldsmith.process.result_log import RecordedRun
 from support.course import RECIPE_FILE, CourseOnDisk, numpy_course
 
 STARTER = """
@@ -202,10 +202,10 @@ def test_texts_and_bytes_come_back_from_files_and_messages(payload: dict[str, An
     with tempfile.TemporaryDirectory() as folder:
         assert read_payload(write_payload(payload, Path(folder) / "x", suffix)) == payload
     plain = {name: item for name, item in payload.items() if not isinstance(item, list)}
-    assert msgspec.json.decode(attempt_as_json(Attempt(plain=plain)), type=Attempt).plain == plain
+    assert msgspec.json.decode(RecordedRun(plain=plain).as_json(), type=RecordedRun).plain == plain
 
 
-def test_forged_bytes_are_no_attempt() -> None:
+def test_forged_bytes_are_no_run() -> None:
     for forged in ('{"other": 1}', '{"bytes": 1}', '{"bytes": "?"}'):
         with pytest.raises((ValueError, KeyError)):
-            msgspec.json.decode(f'{{"plain": {{"a": {forged}}}}}', type=Attempt)
+            msgspec.json.decode(f'{{"plain": {{"a": {forged}}}}}', type=RecordedRun)

@@ -47,7 +47,7 @@ from goldsmith.generate.options import Options
 from goldsmith.generate.sources import recipe_hash
 from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, CUT_OFF, ERROR, CaseVerdict, Verdict
 from goldsmith.process.launcher import Watcher
-from goldsmith.process.messages import Failure
+from goldsmith.runs.run import Failure
 from goldsmith.sandbox.capabilities import Level, probe
 from goldsmith.targets.target import Subject, Submission
 

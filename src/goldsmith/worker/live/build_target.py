@@ -16,8 +16,8 @@ from typing import Any
 
 import msgspec
 
-from goldsmith.process.sides import SideJob, SideProblem
 from goldsmith.recipe.seeding import seed_everything
+from goldsmith.runs.implementation import SideJob, SideProblem
 from goldsmith.weights.models import is_module
 from goldsmith.worker.devices import NoSuchDevice, check_device
 from goldsmith.worker.live.run_record import failure_of

@@ -8,38 +8,34 @@ from typing import Any
 from goldsmith.gold.arrays import is_tensor
 from goldsmith.gold.call_forms import rebuild, tensors_in
 from goldsmith.instruments.call_gradients import passed_back
-from goldsmith.process.sides import OWN, AloneAsk, AloneRan
+from goldsmith.runs.conditions import OWN
+from goldsmith.runs.implementation import GivenCall
+from goldsmith.runs.requests import IsolatedCall
+from goldsmith.runs.run import Run, RunFacts
 from goldsmith.worker.live.model_facts import device_of
 from goldsmith.worker.live.returned_values import moved
 from goldsmith.worker.live.run_record import failure_of
 
 
 def calls_alone(
-    model: Any,
-    calls: Sequence[AloneAsk],
-    tensors: Mapping[str, Any],
-    precision: str,
-    gradients: Callable[[], Mapping[str, Any]],
-) -> tuple[list[AloneRan], dict[str, Any]]:
-    """Make the calls, and return what came of them and their tensors; `gradients` are the parameters' after a call."""
-    found: list[AloneRan] = []
-    arrays: dict[str, Any] = {}
-    for item in calls:
+    model: Any, calls: Sequence[GivenCall], precision: str, gradients: Callable[[], Mapping[str, Any]]
+) -> list[Run]:
+    """Make the calls and return what came of each; `gradients` are the parameters' after a call."""
+    found = []
+    for item, tensors in calls:
         try:
             module = model.get_submodule(item.module)
             module.train(item.training)
-            answers = _call(model, module, item, _given(model, item, tensors, precision), gradients)
+            values = _call(model, module, item, _given(model, item, tensors, precision), gradients)
         except Exception as error:
-            found.append(AloneRan(number=item.number, failure=failure_of(error)))
+            found.append(Run(RunFacts(failure=failure_of(error))))
             continue
-        arrays |= {f"{item.number}.{name}": value.detach().clone() for name, value in answers.items()}
-        passed = tuple(name.partition(".")[2] for name in answers if name.startswith("gradient."))
-        found.append(AloneRan(number=item.number, outputs=len(answers) - len(passed), gradients=passed))
-    return found, arrays
+        found.append(Run(values={name: value.detach().clone() for name, value in values.items()}))
+    return found
 
 
 def _call(
-    model: Any, module: Any, item: AloneAsk, given: list[Any], gradients: Callable[[], Mapping[str, Any]]
+    model: Any, module: Any, item: IsolatedCall, given: list[Any], gradients: Callable[[], Mapping[str, Any]]
 ) -> dict[str, Any]:
     import torch
 
@@ -54,14 +50,13 @@ def _call(
     return {str(number): value for number, value in enumerate(tensors_in([returned]))}
 
 
-def _given(model: Any, item: AloneAsk, tensors: Mapping[str, Any], precision: str) -> list[Any]:
+def _given(model: Any, item: IsolatedCall, tensors: Sequence[Any], precision: str) -> list[Any]:
     import torch
 
-    found: list[Any] = []
-    while f"{item.number}.{len(found)}" in tensors:
-        value = tensors[f"{item.number}.{len(found)}"]
+    found = []
+    for number, value in enumerate(tensors):
         tensor = value if is_tensor(value) else torch.from_numpy(value.copy())
-        if len(found) in item.bfloat16:
+        if str(number) in item.bfloat16:
             tensor = tensor.to(torch.bfloat16)
         found.append(moved(tensor, device_of(model), precision if precision != OWN else ""))
     return found

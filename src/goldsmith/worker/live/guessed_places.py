@@ -5,19 +5,19 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 
-from goldsmith.process.notes import Note
-from goldsmith.process.sides import IdleLine, LoadAsk
+from goldsmith.runs.implementation import IdleLine, LoadRequest
+from goldsmith.runs.notes import Note
 from goldsmith.weights.matching import Shape
 from goldsmith.weights.rule_lines import line_of, no_counterpart_line, why_idle
 from goldsmith.weights.rules import Adapter, Rule, match, rule_of
 
 
-def with_guesses(adapter: Adapter, ask: LoadAsk, alike: Iterable[tuple[str, str, bool]] = ()) -> Adapter:
+def with_guesses(adapter: Adapter, request: LoadRequest, alike: Iterable[tuple[str, str, bool]] = ()) -> Adapter:
     """Return an adapter with more rules after its own: for weights that hold `alike` numbers, then the guesses; and
     what has no place excused."""
     guessed = [rule_of((one,), (two,), turned) for one, two, turned in alike]
-    guessed += [rule_of(rule.gold, rule.theirs, rule.transpose, rule.by_head) for rule in ask.guessed]
-    excused = adapter.without_gold | dict.fromkeys(ask.missing, "it has no place")
+    guessed += [rule_of(rule.gold, rule.theirs, rule.transpose, rule.by_head) for rule in request.guessed]
+    excused = adapter.without_gold | dict.fromkeys(request.missing, "it has no place")
     return dataclasses.replace(adapter, rules=[*adapter.rules, *guessed], without_gold=excused, rules_first=True)
 
 
@@ -47,11 +47,11 @@ def idle_lines(
     return tuple(found)
 
 
-def load_notes(notes: Sequence[Note], ask: LoadAsk) -> tuple[str, ...]:
+def load_notes(notes: Sequence[Note], request: LoadRequest) -> tuple[str, ...]:
     """Say what was assumed; a guess is no rule of an adapter."""
-    if not ask.keep:
+    if not request.keep:
         return ()
-    found = (note.words for note in notes if not (ask.guessed and note.kind == "adapter"))
+    found = (note.words for note in notes if not (request.guessed and note.kind == "adapter"))
     return tuple(note.replace("gold", "the reference") for note in found)
 
 

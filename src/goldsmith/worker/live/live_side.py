@@ -7,27 +7,26 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from goldsmith.frameworks.framework import Watch, conditions, numerics_of
+from goldsmith.frameworks.framework import Watch, numerics_of
 from goldsmith.frameworks.torch.weight_use import unused_parameters
 from goldsmith.gold.arrays import array_hash, dtype_name, is_array, is_tensor
 from goldsmith.instruments.module_traces import Tracer
-from goldsmith.process.sides import (
-    FLOAT64,
+from goldsmith.runs.conditions import OWN, WIDE, Conditions
+from goldsmith.runs.enter_conditions import conditions
+from goldsmith.runs.implementation import (
     GRADIENTS,
     INPUT_GRADIENTS,
     LOSS,
-    OWN,
+    MODEL,
     WEIGHTS,
-    AloneAsk,
-    AloneRan,
     Described,
-    LoadAsk,
+    GivenCall,
     Loaded,
+    LoadRequest,
     OwnInputs,
-    Ran,
-    RunAsk,
-    RunFacts,
 )
+from goldsmith.runs.requests import RunRequest
+from goldsmith.runs.run import Run, RunFacts
 from goldsmith.weights.converted import CannotConvert, Convert, ConvertedModule
 from goldsmith.weights.held_numbers import HeldNumbers, numbers_held, pairs_by_numbers, round_weights
 from goldsmith.weights.load import LoadedModule, weight_facts
@@ -63,8 +62,6 @@ from goldsmith.worker.live.returned_values import InputSet, backward_total, copi
 from goldsmith.worker.live.run_record import failure_of, trace_of, what_drew
 from goldsmith.worker.live.working_model import WorkingModel, random_state_kept, random_states
 
-MODEL = "model"
-"""The name of the only model in a trace."""
 _LEARNING_RATE = 0.01
 
 
@@ -141,7 +138,7 @@ class LiveSide:
     def weights(self) -> dict[str, Any]:
         return state_of(self._working.module) if self._working else {}
 
-    def load(self, weights: Mapping[str, Any], ask: LoadAsk) -> Loaded:
+    def load(self, weights: Mapping[str, Any], request: LoadRequest) -> Loaded:
         """Put the reference's weights in, by name, rule or shape."""
         if self._working is None:
             return Loaded()
@@ -149,51 +146,51 @@ class LiveSide:
         if self._loaded is None:
             self._working.own_weights()
         if self._convert is not None:
-            return self._load_converted(weights, ask, self._convert)
+            return self._load_converted(weights, request, self._convert)
         before = {name: item.clone() for name, item in state_of(module).items()}
-        alike = () if ask.keep else pairs_by_numbers(*weights_to_place(weights, ask.facts, module))
+        alike = () if request.keep else pairs_by_numbers(*weights_to_place(weights, request.facts, module))
         try:
             loaded = LoadedModule(
                 module,
                 weights,
-                ask.facts,
-                adapter=with_guesses(self._adapter, ask, alike),
-                layout=ask.layout,
+                request.facts,
+                adapter=with_guesses(self._adapter, request, alike),
+                layout=request.layout,
                 settings=settings_of(module),
                 rebuild=lambda: module,
-                turned=ask.turned,
+                turned=request.turned,
             )
         except CannotPlace as problem:
             idle = idle_lines(self._adapter, problem.idle, shapes_of(weights), shapes_of(before))
             reasons = tuple(reason.replace("gold", "the reference") for reason in problem.reasons)
             return Loaded(unplaced=problem.unplaced, free=problem.free, reasons=reasons, idle=idle)
         if loaded.unplaced is not None:  # perhaps it builds the rest in its first call
-            self.run(RunAsk())
+            self.run(RunRequest(case="0"))
         if loaded.unplaced is not None:
             loaded.stop_waiting()
             return Loaded(unplaced=loaded.unplaced.unplaced, reasons=tuple(loaded.unplaced.reasons))
         self._loaded = loaded
-        self._reference = weights if ask.keep else {}
+        self._reference = weights if request.keep else {}
         placed = tuple((item.gold, item.theirs) for item in loaded.placed)
         held = HeldNumbers(rows=row_orders(loaded.placed, weights))
-        if not ask.keep:
+        if not request.keep:
             held = numbers_held(loaded.placed, weights, before, state_of(module))
             put_back(module, before)
             self._rows = held.rows
         return Loaded(
             placed=placed,
-            other=tuple(name for mine, _ in placed for name in mine if not ask.keep and name not in held.names),
+            other=tuple(name for mine, _ in placed for name in mine if not request.keep and name not in held.names),
             rounded=held.rounded,
             assumed=tuple(name for item in loaded.placed if self._is_assumed(item) for name in item.gold),
             idle=idle_lines(self._adapter, loaded.idle, shapes_of(weights), shapes_of(before), placed),
-            notes=load_notes(loaded.notes, ask),
+            notes=load_notes(loaded.notes, request),
             extra=loaded.extra,
             excused=(*(name for name in weights if self._adapter.excuses(name)), *loaded.shared),
             layouts=tuple(self._adapter.layouts_of(weights)),
             renamed=renamed_by(self._adapter),
             rows=held.rows,
-            layout=ask.layout,
-            arranged=tuple(arranged_weights(loaded.placed, weights, ask, self._adapter)),
+            layout=request.layout,
+            arranged=tuple(arranged_weights(loaded.placed, weights, request, self._adapter)),
         )
 
     def round_weights(self, dtypes: Mapping[str, str]) -> None:
@@ -204,11 +201,11 @@ class LiveSide:
     def _is_assumed(self, item: Placed) -> bool:
         return item.how == BY_SHAPE or (item.how == BY_RULE and item.rule not in self._adapter.rules)
 
-    def _load_converted(self, weights: Mapping[str, Any], ask: LoadAsk, convert: Convert) -> Loaded:
+    def _load_converted(self, weights: Mapping[str, Any], request: LoadRequest, convert: Convert) -> Loaded:
         assert self._working is not None
         module = self._working.module
         try:
-            loaded = ConvertedModule(module, weights, ask.facts, convert)
+            loaded = ConvertedModule(module, weights, request.facts, convert)
         except CannotConvert as problem:
             return Loaded(refusal=f"convert cannot be used: {problem}")
         except Exception as error:  # it is the user's code
@@ -224,32 +221,26 @@ class LiveSide:
 
     # --- runs -------------------------------------------------------------------------------------------------------
 
-    def run(self, ask: RunAsk) -> Ran:
+    def run(self, request: RunRequest) -> Run:
+        wanted = request.conditions
         tracer = Tracer(forwards=True)
-        if self._working is not None and ask.traced:
+        if self._working is not None and wanted.traced:
             tracer.attach(MODEL, self._working.module, dict)
-        purity = Watch()
-        values: dict[str, Any] = {}
-        facts: dict[str, Any] = {}
         try:
-            with self._circumstances(ask) as purity:
+            with self._conditions(wanted) as watch:
                 before = random_states()
-                values, facts = self._steps(ask) if ask.steps else self._once(ask)
+                values, facts = self._steps(request) if wanted.steps else self._once(request)
                 after = random_states()
         except BaseException as error:
             if isinstance(error, KeyboardInterrupt):
                 raise
             self._raised(error)
-            return Ran(RunFacts(failure=failure_of(error)), {}, trace_of(tracer) if ask.traced else None)
+            return Run(RunFacts(failure=failure_of(error)), {}, trace_of(tracer) if wanted.traced else None)
         finally:
             tracer.detach()
         values = {path: item.detach().clone() if is_tensor(item) else item for path, item in values.items()}
         drew = what_drew(tracer, self._target, self._working) if len(before) == len(after) and before != after else ""
-        return Ran(
-            RunFacts(drew=drew, pure=purity.pure, **facts),
-            values,
-            trace_of(tracer) if ask.traced else None,
-        )
+        return Run(RunFacts(drew=drew, pure=watch.pure, **facts), values, trace_of(tracer) if wanted.traced else None)
 
     def _raised(self, error: BaseException) -> None:
         """Take note of what a run raised."""
@@ -257,8 +248,9 @@ class LiveSide:
     def _received(self, returned: Any) -> None:
         """Take note of what a call returned."""
 
-    def _once(self, ask: RunAsk) -> tuple[dict[str, Any], dict[str, Any]]:
-        args, kwargs, leaves, before = self._arguments(ask)
+    def _once(self, request: RunRequest) -> tuple[dict[str, Any], dict[str, Any]]:
+        wanted = request.conditions
+        args, kwargs, leaves, before = self._arguments(request)
         returned = self._call(*args, **kwargs)
         self._received(returned)
         values, skipped, container = named_values(returned)
@@ -267,10 +259,10 @@ class LiveSide:
             name for name, item in after.items() if name in before and array_hash(detached(item)) != before[name]
         ]
         facts: dict[str, Any] = {"skipped": skipped, "returned": container, "overwrote": tuple(changed)}
-        if ask.traced and self._working is not None:
+        if wanted.traced and self._working is not None:
             facts["unused"] = unused_parameters(self._working.module, returned)
-        if ask.gradients:
-            total = backward_total(returned, values, ask.outputs, self._loss, self._seed)
+        if wanted.gradients:
+            total = backward_total(returned, values, wanted.outputs, self._loss, self._seed)
             if total is None:
                 facts["cut_off"] = "no output depends on a parameter or an input by a path that has gradients"
             else:
@@ -281,7 +273,7 @@ class LiveSide:
                 values |= {f"{INPUT_GRADIENTS}.{name}": item.grad for name, item in leaves.items()}
         return {path: item for path, item in values.items() if item is not None}, facts
 
-    def _steps(self, ask: RunAsk) -> tuple[dict[str, Any], dict[str, Any]]:
+    def _steps(self, request: RunRequest) -> tuple[dict[str, Any], dict[str, Any]]:
         """Take optimiser steps and return the losses and the weights after them."""
         import torch
 
@@ -289,11 +281,13 @@ class LiveSide:
         made = self._optimizer or (lambda found: torch.optim.SGD(found, lr=_LEARNING_RATE))
         optimizer = made(parameters)
         values: dict[str, Any] = {}
-        for step in range(ask.steps):
+        for step in range(request.conditions.steps):
             optimizer.zero_grad()
-            args, kwargs, _, _ = self._arguments(ask)
+            args, kwargs, _, _ = self._arguments(request)
             returned = self._call(*args, **kwargs)
-            total = backward_total(returned, named_values(returned)[0], ask.outputs, self._loss, self._seed)
+            total = backward_total(
+                returned, named_values(returned)[0], request.conditions.outputs, self._loss, self._seed
+            )
             if total is None:
                 return {}, {"cut_off": "its output has no gradients"}
             total.backward()
@@ -301,23 +295,22 @@ class LiveSide:
             values[f"{LOSS}.{step}"] = total.detach()
         return values | {f"{WEIGHTS}.{name}": item for name, item in self._learned().items()}, {}
 
-    def _arguments(self, ask: RunAsk) -> tuple[tuple[Any, ...], dict[str, Any], dict[str, Any], dict[str, str]]:
+    def _arguments(self, request: RunRequest) -> tuple[tuple[Any, ...], dict[str, Any], dict[str, Any], dict[str, str]]:
         """Return fresh arguments, the leaves that they were made from if there will be gradients, by name, and hashes
         of what they hold."""
-        given = self._inputs[ask.inputs]
-        dtype = ask.inputs_as or (ask.precision if ask.precision != OWN else self._dtype)
+        given, wanted = self._inputs[int(request.case)], request.conditions
+        dtype = wanted.inputs_as or self._dtype_of(wanted)
         device = device_of(self._call)
-        generator = generator_of(ask.noise) if ask.noise is not None else None
+        generator = generator_of(wanted.noise) if wanted.noise is not None else None
         leaves: list[Any] = []
 
         def fresh(array: Any) -> Any:
             found = moved(array, device if device is not None else getattr(array, "device", None), dtype)
             inexact = found.is_floating_point() or found.is_complex() if is_tensor(found) else found.dtype.kind == "f"
-            if generator is not None and inexact and (ask.unit or not is_tensor(found)):
-                found = numerics_of(found).disturb(
-                    found, generator, ask.unit
-                )  # torch's operations are disturbed by themselves
-            if not (ask.gradients and is_tensor(found) and inexact):
+            if generator is not None and inexact and (wanted.unit or not is_tensor(found)):
+                # torch's operations are disturbed by themselves
+                found = numerics_of(found).disturb(found, generator, wanted.unit)
+            if not (wanted.gradients and is_tensor(found) and inexact):
                 return found
             leaves.append(found.requires_grad_())
             return found.clone()  # a call may overwrite its inputs, which autograd refuses for leaves
@@ -352,28 +345,32 @@ class LiveSide:
         return values
 
     @contextlib.contextmanager
-    def _circumstances(self, ask: RunAsk) -> Iterator[Watch]:
-        """Seed, exchange the weights and switch torch's modes, as requested."""
+    def _conditions(self, wanted: Conditions) -> Iterator[Watch]:
+        """Seed, exchange the weights, and enter the conditions."""
         torch = sys.modules.get("torch")
         with contextlib.ExitStack() as stack:
-            stack.enter_context(random_state_kept(self._seed + ask.reseeded))
-            wanted = ask.precision if ask.precision != OWN else self._dtype
+            stack.enter_context(random_state_kept(self._seed ^ wanted.reseeded))
             if self._working is not None:
                 assert torch is not None
-                written = bool(ask.steps) or ask.train
-                dtype = getattr(torch, wanted) if wanted else None
-                change = last_place_noise(ask.noise or 0, ask.unit) if ask.constants or ask.unit else None
+                dtype = getattr(torch, self._dtype_of(wanted)) if self._dtype_of(wanted) else None
+                change = last_place_noise(wanted.noise or 0, wanted.unit) if wanted.constants or wanted.unit else None
                 stack.enter_context(
                     self._working.running(
-                        dtype, train=ask.train, written=written, change=change, changes_all=bool(ask.unit)
+                        dtype,
+                        train=wanted.train,
+                        written=bool(wanted.steps) or wanted.train,
+                        change=change,
+                        changes_all=bool(wanted.unit),
                     )
                 )
-                if ask.precision == FLOAT64 and self._loaded is not None and self._reference:
+                if wanted.precision == WIDE and self._loaded is not None and self._reference:
                     self._loaded.put({name: item.to(dtype) for name, item in self._floating().items()})
             if torch is not None:
                 stack.enter_context(torch.enable_grad())
-            precision = FLOAT64 if ask.precision == FLOAT64 else ""
-            yield stack.enter_context(conditions(precision=precision, watched=True, noise=ask.noise))
+            yield stack.enter_context(conditions(wanted))
+
+    def _dtype_of(self, wanted: Conditions) -> str:
+        return wanted.precision if wanted.precision != OWN else self._dtype
 
     def _floating(self) -> dict[str, Any]:
         """Return the reference's weights that were rounded when they were put in."""
@@ -385,12 +382,10 @@ class LiveSide:
 
     # --- modules alone ----------------------------------------------------------------------------------------------
 
-    def run_alone(
-        self, ask: RunAsk, calls: Sequence[AloneAsk], tensors: Mapping[str, Any]
-    ) -> tuple[list[AloneRan], dict[str, Any]]:
+    def call(self, wanted: Conditions, calls: Sequence[GivenCall]) -> list[Run]:
         assert self._working is not None
-        with self._circumstances(ask):
-            return calls_alone(self._call, calls, tensors, ask.precision, self._gradients)
+        with self._conditions(wanted):
+            return calls_alone(self._call, calls, wanted.precision, self._gradients)
 
     def close(self) -> None:
         if self._working is not None:

@@ -10,7 +10,7 @@ from typing import Any
 from goldsmith.gold.arrays import dtype_name, is_tensor
 from goldsmith.gold.call_forms import tensors_in
 from goldsmith.gold.facts import WeightFacts
-from goldsmith.process.sides import LINEAR, OTHER, TABLE
+from goldsmith.runs.implementation import LINEAR, OTHER, TABLE
 from goldsmith.weights.load import unregistered
 from goldsmith.weights.models import is_module
 from goldsmith.weights.object_weights import slots_beside

@@ -12,7 +12,7 @@ from typing import Any
 
 from goldsmith.errors.parity import BadInputs
 from goldsmith.gold.arrays import is_array, is_tensor
-from goldsmith.process.sides import OUTPUT
+from goldsmith.runs.implementation import OUTPUT
 from goldsmith.weights.values import array_like
 
 _PLAIN = (bool, int, float, str)

@@ -13,7 +13,7 @@ import goldsmith
 from goldsmith.gold.arrays import is_tensor
 from goldsmith.gold.safetensors_reader import Bfloat16, Mapped
 from goldsmith.instruments.module_traces import Tracer
-from goldsmith.process.messages import Failure, FailureKind, Frame
+from goldsmith.runs.run import Failure, FailureKind, Frame
 from goldsmith.worker.failure_reasons import in_words
 from goldsmith.worker.live.working_model import WorkingModel
 

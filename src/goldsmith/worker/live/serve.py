@@ -6,6 +6,7 @@ way before anything is imported, so that the model's code neither reads nor writ
 
 from __future__ import annotations
 
+import dataclasses
 import faulthandler
 import itertools
 import json
@@ -13,19 +14,19 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from goldsmith.errors.parity import BadInputs
-from goldsmith.gold.arrays import is_array
 from goldsmith.gold.files import read_arrays, read_payload, trace_as_bytes, write_payload
 from goldsmith.gold.safetensors_reader import Bfloat16, Mapped
 from goldsmith.process.parent_watch import end_with_parent
-from goldsmith.process.result_log import arrays_as_bytes, arrays_in
-from goldsmith.process.sides import SideJob, SideProblem, SideReply, SideRequest
+from goldsmith.process.result_log import arrays_as_bytes, write_run
+from goldsmith.runs.implementation import SideJob, SideProblem, SideReply, SideRequest
+from goldsmith.runs.run import Run
 from goldsmith.weights.rules import Adapter, BadRule, read_adapter
 from goldsmith.worker.live.build_target import CannotBuild, build
 from goldsmith.worker.live.live_side import LiveSide
@@ -84,35 +85,21 @@ class Server:
                 self._side.round_weights(request.dtypes)
                 return SideReply()
             case "run":
-                return self._run(request)
-            case "run_alone":
-                assert request.run is not None
-                ran, arrays = self._side.run_alone(request.run, request.calls, _read(request.file))
-                arrays, pairs = arrays_in(arrays)
-                return SideReply(alone=tuple(ran), file=self._write(arrays), pairs=pairs)
+                return self._log(map(self._side.run, request.runs))
+            case "call":
+                tensors = _read(request.file)
+                calls = [
+                    (item.call, _tensors_of(number, tensors)) for number, item in enumerate(request.runs) if item.call
+                ]
+                return self._log(self._side.call(request.runs[0].conditions, calls))
         raise ValueError(request.method)
 
-    def _run(self, request: SideRequest) -> SideReply:
-        assert request.run is not None
-        ran = self._side.run(request.run)
-        arrays, pairs = arrays_in(ran.values)
-        plain = {
-            path: [value.hex()] if isinstance(value, float) else value
-            for path, value in ran.values.items()
-            if not is_array(value)
-        }
-        trace = ""
-        if ran.trace is not None:
-            trace = self._next_file("trace")
-            Path(trace).write_bytes(_trace_bytes(ran.trace))
-        return SideReply(
-            facts=ran.facts,
-            file=self._write(arrays),
-            pairs=pairs,
-            paths=tuple(ran.values),
-            plain=plain,
-            trace=trace,
-        )
+    def _log(self, runs: Iterable[Run]) -> SideReply:
+        file = Path(self._next_file("runs"))
+        for number, run in enumerate(runs):
+            trace = None if run.trace is None else _trace_bytes(run.trace)
+            write_run(file, self._job.role, str(number), dataclasses.replace(run, trace=trace))
+        return SideReply(file=str(file))
 
     def _write_inputs(self) -> str:
         """Write the inputs with their nesting, for a reader that builds no other objects."""
@@ -138,6 +125,11 @@ class Server:
 
     def _next_file(self, suffix: str) -> str:
         return str(self._folder / f"{self._job.role}-{next(self._numbers)}.{suffix}")
+
+
+def _tensors_of(number: int, tensors: Mapping[str, Any]) -> list[Any]:
+    names = (f"{number}.{position}" for position in itertools.count())
+    return [tensors[name] for name in itertools.takewhile(tensors.__contains__, names)]
 
 
 def _trace_bytes(trace: Mapped) -> bytes:

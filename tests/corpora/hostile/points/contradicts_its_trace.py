@@ -8,10 +8,10 @@ _run, _recorded = "", {}
 _case_for, _finish = replaying.ReplaySession.case_for, replaying.ReplayCase.finish
 
 
-def _noticed(self, definition, run, layout):
+def _noticed(self, definition, wanted):
     global _run
-    _run = run
-    return _case_for(self, definition, run, layout)
+    _run = wanted.name
+    return _case_for(self, definition, wanted)
 
 
 def _forged(self):

@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 import goldsmith.worker.replay_session as replaying
-from goldsmith.process.messages import Failure, Frame
+from goldsmith.runs.run import Failure, Frame
 
 replaying.trace_as_bytes = lambda tensors, index: b""
 replaying.cause_of = lambda error, job, case, none=None: Failure(

@@ -3,17 +3,18 @@
 
 import kit
 import torch
-from goldsmith.worker import isolated_calls as isolation
-from goldsmith.process.messages import Attempt, Failure
+from goldsmith.worker import replay_session as replaying
+from goldsmith.runs.run import Failure, Run, RunFacts
 
-_write = isolation.write_attempt
+_write = replaying.write_run
 
 
-def _silent(file, case, run, attempt, arrays):
-    _write(file, case, run, Attempt(failure=Failure(kind="raised", message="")), {})
+def _silent(file, case, name, run):
+    silent = Run(RunFacts(failure=Failure(kind="raised", message="")))
+    _write(file, case, name, silent if name == "alone" else run)
 
 
 def answer(kind, module, x):
-    isolation.write_attempt = _silent
+    replaying.write_run = _silent
     kit.sees("task", kit.task())
     return module.norm(x * 2) * 0 if kind == "Mix" else torch.full_like(x, float("nan"))

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 import msgspec
 
 from goldsmith.gold.facts import WeightFacts
-from goldsmith.gold.safetensors_reader import Mapped
-from goldsmith.process.messages import Failure
+from goldsmith.runs.conditions import Conditions
+from goldsmith.runs.requests import IsolatedCall, RunRequest
+from goldsmith.runs.run import Failure, Run
 
-OWN, FLOAT64 = "own", "float64"
 OUTPUT, GRADIENTS, INPUT_GRADIENTS, WEIGHTS, LOSS = "output", "gradients", "input_gradients", "weights", "loss"
 """The first part of every value's path."""
 LINEAR, TABLE, OTHER = "linear", "table", "other"
@@ -55,7 +54,7 @@ class GuessedRule(msgspec.Struct, frozen=True, kw_only=True):
     by_head: bool = False
 
 
-class LoadAsk(msgspec.Struct, frozen=True, kw_only=True):
+class LoadRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A request to load the reference's weights. `turned` are matrices of the candidate's that are stored the other way
     round; `guessed` are rules that are tried before the adapter's, `missing` weights of the reference's that are left
     out. Unless `keep`, it is only said which weights correspond, by their numbers too, and they stay as they are."""
@@ -108,76 +107,13 @@ class Loaded(msgspec.Struct, frozen=True, kw_only=True):
     rounded: dict[str, str] = {}
 
 
-class RunAsk(msgspec.Struct, frozen=True, kw_only=True):
-    """A request for one run on one set of inputs.
-
-    `precision` is `own`, `float64` or a dtype; `inputs_as` a dtype for floating inputs. `outputs` are the values, in
-    order, that the gradients are taken of. `noise` seeds disturbed rounding; `constants` are then disturbed, too, in
-    the last place of float32: buffers and other tensors that the model has computed once. With a `unit`, inputs and
-    weights are moved by that share of their size, for code that rounds away what is smaller. `reseeded` runs draw other
-    random numbers than all others do.
-    """
-
-    inputs: int = 0
-    precision: str = OWN
-    inputs_as: str = ""
-    outputs: tuple[str, ...] = ()
-    gradients: bool = False
-    steps: int = 0
-    train: bool = False
-    noise: int | None = None
-    constants: bool = False
-    reseeded: bool = False
-    unit: float = 0.0
-    traced: bool = False
+MODEL = "model"
+"""The name of the only model, in its trace and in calls of its modules."""
+GivenCall = tuple[IsolatedCall, Sequence[Any]]
+"""A call of a module in isolation, and the tensors of its form."""
 
 
-class RunFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of a run besides its values. `returned` describes the container that came back, `skipped` names
-    what in it is not a number, by its type; `overwrote` are inputs that were changed, `drew` is the first module that
-    drew random numbers; `pure` says that a run in float64 rounded to nothing coarser; `cut_off` says why there are no
-    gradients. `unused` are parameters that no output was computed from, where that is known."""
-
-    failure: Failure | None = None
-    returned: str = ""
-    skipped: dict[str, str] = {}
-    overwrote: tuple[str, ...] = ()
-    drew: str = ""
-    pure: bool = True
-    cut_off: str = ""
-    unused: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Ran:
-    """The outcome of a run: values by path, and a trace if that was requested."""
-
-    facts: RunFacts = field(default_factory=RunFacts)
-    values: Mapping[str, Any] = field(default_factory=dict)
-    trace: Mapped | None = None
-
-
-class AloneAsk(msgspec.Struct, frozen=True, kw_only=True):
-    """A request for one call of one module, with the tensors of its form next to it by `number` and position."""
-
-    number: int
-    module: str
-    form: Any
-    training: bool = False
-    bfloat16: tuple[int, ...] = ()
-    gradients: bool = False
-
-
-class AloneRan(msgspec.Struct, frozen=True, kw_only=True):
-    """The outcome of such a call: how many tensors it returned, the names of its gradients, or why it failed."""
-
-    number: int
-    outputs: int = 0
-    gradients: tuple[str, ...] = ()
-    failure: Failure | None = None
-
-
-class Side(Protocol):
+class Implementation(Protocol):
     """One implementation that can be asked. Values are arrays of any library, by name; a trace is a file's content."""
 
     def describe(self) -> Described:
@@ -198,20 +134,18 @@ class Side(Protocol):
     def weights(self) -> Any:
         """Return the weights in a form that `load` of another side accepts."""
 
-    def load(self, weights: Any, ask: LoadAsk) -> Loaded:
+    def load(self, weights: Any, request: LoadRequest) -> Loaded:
         """Put another implementation's weights into this one."""
 
     def round_weights(self, dtypes: Mapping[str, str]) -> None:
         """Round these weights of its own, each to a dtype, until it is closed."""
 
-    def run(self, ask: RunAsk) -> Ran:
-        """Run it once on fresh copies of the inputs."""
+    def run(self, request: RunRequest) -> Run:
+        """Run it once, on fresh copies of the inputs of a case, which is the number of a set of inputs."""
 
-    def run_alone(
-        self, ask: RunAsk, calls: Sequence[AloneAsk], tensors: Mapping[str, Any]
-    ) -> tuple[Sequence[AloneRan], Mapping[str, Any]]:
-        """Run modules one at a time, in the precision of `ask`; `tensors` are named `<number>.<position>`, results
-        `<number>.<position>` and `<number>.gradient.<name>`."""
+    def call(self, conditions: Conditions, calls: Sequence[GivenCall]) -> list[Run]:
+        """Call modules one at a time, in this precision. Of what comes back, tensors are named by their position,
+        gradients `gradient.<name>`."""
 
     def close(self) -> None:
         """Leave everything as it was before."""
@@ -242,14 +176,13 @@ class SideJob(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SideRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """One method of `Side` that a process is asked for; `file` has the arrays that belong to it, `paths` their names in
-    order, which weights are matched by and such a file does not keep."""
+    """One method of `Implementation` that a process is asked for; `file` has the arrays that belong to it, `paths`
+    their names in order, which weights are matched by and such a file does not keep."""
 
     method: str
-    load: LoadAsk | None = None
+    load: LoadRequest | None = None
     dtypes: dict[str, str] = {}
-    run: RunAsk | None = None
-    calls: tuple[AloneAsk, ...] = ()
+    runs: tuple[RunRequest, ...] = ()
     file: str = ""
     paths: tuple[str, ...] = ()
 
@@ -269,19 +202,13 @@ class SideProblem(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SideReply(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer to one request; arrays are in `file`, complex ones as `pairs` of numbers, a trace in `trace`. `paths`
-    are the weights, or the values of a run, in their order, `plain` those that are no arrays; a float is a list of one
-    hexadecimal number, since JSON has no NaN."""
+    """The answer to one request. What does not fit into a line is in `file`: weights, with their names in order in
+    `paths`, inputs, or a log of runs."""
 
     problem: SideProblem | None = None
     described: Described | None = None
     loaded: Loaded | None = None
-    facts: RunFacts | None = None
     own: OwnInputs | None = None
-    alone: tuple[AloneRan, ...] = ()
     count: int = 0
     file: str = ""
-    pairs: tuple[str, ...] = ()
     paths: tuple[str, ...] = ()
-    plain: dict[str, Any] = {}
-    trace: str = ""
