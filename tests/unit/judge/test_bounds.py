@@ -18,6 +18,7 @@ import pytest
 
 from goldsmith.check import replay_results as leavings
 from goldsmith.courses.grade.archives import unpack
+from goldsmith.courses.guard.nested_files import unpacked
 from goldsmith.courses.guard.code_fragments import pieces_in
 from goldsmith.courses.guard.similarity import SolutionPart, lines_of, matches
 from goldsmith.courses.submissions.size_limits import files_below, list_revision
@@ -195,6 +196,23 @@ def test_an_xz_file_that_needs_too_much_memory_is_refused(tmp_path: Path) -> Non
     odd.write_bytes(lzma.compress(content, filters=filters))
     with pytest.raises(BadArchive, match="cannot be read"):
         unpack(odd, tmp_path / "there")
+
+
+def test_a_zip_by_bzip2_is_read_piece_by_piece(tmp_path: Path) -> None:
+    """64 KiB of bzip2 may hold 80 GB, and `zipfile` unpacks as much at once."""
+    bomb = tmp_path / "bomb.zip"
+    with zipfile.ZipFile(bomb, "w", zipfile.ZIP_BZIP2) as archive, archive.open("a.py", "w") as file:
+        for _ in range(280):
+            file.write(bytes(MIB))
+    assert bomb.stat().st_size < 1000
+    tracemalloc.start()
+    try:
+        with pytest.raises(BadArchive, match="more than 256 MiB"):
+            unpack(bomb, tmp_path / "there")
+        assert [item.unseen for item in unpacked("bomb.zip", bomb.read_bytes())][1:] == ["it has more than 50 MiB"]
+        assert tracemalloc.get_traced_memory()[1] < 160 * MIB
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_zip_with_a_huge_index_or_an_unusual_method_is_refused(tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ import errno
 import functools
 import gzip
 import io
-import lzma
 import os
 import stat
 import tarfile
@@ -26,6 +25,7 @@ from goldsmith.errors.base import GoldsmithError
 from goldsmith.errors.check import TooMuchHandedIn
 from goldsmith.errors.gold import CannotWrite
 from goldsmith.errors.grade import BadArchive
+from goldsmith.foundation.compressed import XzFile, open_entry
 from goldsmith.judge.bounds import MAX_ARCHIVE_ENTRIES, MAX_BYTES, MAX_PATH_BYTES, UNPACKING_TIMEOUT_S
 
 _Part = TypeVar("_Part")
@@ -39,8 +39,6 @@ _MAX_INDEX_BYTES = 4 * 2**20
 """Bytes of a zip that are read at once: the list of files takes about a hundred for each."""
 _MAX_TAR_BYTES = MAX_BYTES + 64 * 2**20
 """Bytes of an uncompressed tar: its files, and their headers, of which even a long one is a few KiB."""
-_MEMORY_TO_UNPACK = 128 * 2**20
-"""Bytes of memory that unpacking xz may take: twice what its highest level needs."""
 _MACHINES = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 """System errors that no archive causes."""
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2)
@@ -112,7 +110,7 @@ def _of_zip(archive: Path) -> Iterator[tuple[str, IO[bytes] | None]]:
                 raise BadArchive(archive.name, f"{_shown(item.filename)} is no plain file")
             if item.compress_type not in _METHODS:
                 raise BadArchive(archive.name, f"{_shown(item.filename)} is compressed in an unusual way")
-            with content.open(item) as reader:
+            with open_entry(content, item) as reader:
                 yield item.filename, reader
 
 
@@ -146,7 +144,7 @@ def _decompress(archive: Path) -> Iterator[IO[bytes]]:
         elif begins.startswith(b"BZh"):
             yield bz2.BZ2File(file)
         elif begins.startswith((b"\xfd7zXZ\0", b"]\0\0")):
-            yield io.BufferedReader(_Xz(file), _CHUNK)
+            yield io.BufferedReader(XzFile(file), _CHUNK)
         else:
             yield file
 
@@ -198,50 +196,6 @@ class _Bounded(_Timed):
         if whence == io.SEEK_SET and place > self._whole:
             raise ValueError(f"it holds more than {MAX_BYTES // 2**20} MiB")
         return super().seek(place, whence)
-
-
-class _Xz(io.RawIOBase):
-    """A stream of what an xz file contains, with a limit on memory."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file, self._place = file, 0
-        self._unpacker = lzma.LZMADecompressor(memlimit=_MEMORY_TO_UNPACK)
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        content = b""
-        while not content:
-            if self._unpacker.eof:
-                rest = self._unpacker.unused_data.lstrip(b"\0") or self._file.read(_CHUNK).lstrip(b"\0")
-                if not rest:
-                    return 0
-                self._unpacker = lzma.LZMADecompressor(memlimit=_MEMORY_TO_UNPACK)
-                content = self._unpacker.decompress(rest, len(buffer))
-                continue
-            more = self._file.read(_CHUNK) if self._unpacker.needs_input else b""
-            if self._unpacker.needs_input and not more:
-                raise EOFError("it is cut off")
-            content = self._unpacker.decompress(more, len(buffer))
-        buffer[: len(content)] = content
-        self._place += len(content)
-        return len(content)
-
-    def tell(self) -> int:
-        return self._place
-
-    def seek(self, place: int, whence: int = io.SEEK_SET) -> int:
-        """Seek forwards, by reading what lies between."""
-        if whence != io.SEEK_SET or place < self._place:
-            raise ValueError("it can only be read from its beginning to its end")
-        skipped = bytearray(_CHUNK)
-        while self._place < place and self.readinto(memoryview(skipped)[: place - self._place]):
-            continue
-        return self._place
 
 
 def _place(archive: Path, name: str, folder: Path) -> Path:

@@ -23,6 +23,7 @@ from pathlib import PurePosixPath
 from typing import IO
 
 from goldsmith.courses.guard.public_file import PublicFile
+from goldsmith.foundation.compressed import XzFile, open_entry
 
 MAX_FILE_BYTES = 50 * 2**20
 TOO_LARGE = f"it has more than {MAX_FILE_BYTES // 2**20} MiB"
@@ -30,8 +31,6 @@ _MAX_BYTES = 256 * 2**20
 """Bytes of all files in one file. Gold and other data of a course has tens of megabytes."""
 _MAX_ENTRIES = 20_000
 _MAX_LEVELS = 6
-_MAX_XZ_MEMORY = 128 * 2**20
-_CHUNK_BYTES = 2**20
 _MAX_ENCODED = 50
 _SHORTEST_ENCODED = 200
 _BASE64 = re.compile(
@@ -162,7 +161,7 @@ def _of_zip(path: str, content: bytes, budget: _Budget) -> _Entries:
                 yield name, b"", "it is encrypted"
                 continue
             try:
-                with archive.open(item) as file:
+                with open_entry(archive, item) as file:
                     inner = budget.read(file)
             except _CANNOT_BE_READ as error:
                 yield name, b"", f"it cannot be unpacked ({str(error) or type(error).__name__})"
@@ -188,33 +187,8 @@ def _decompressor(path: str, content: bytes) -> IO[bytes] | None:
     if content.startswith(b"BZh"):
         return bz2.BZ2File(stream)
     if content.startswith(b"\xfd7zXZ\0") or path.lower().endswith((".lzma", ".tlz")):
-        return io.BufferedReader(_Xz(stream))
+        return io.BufferedReader(XzFile(stream))
     return None
-
-
-class _Xz(io.RawIOBase):
-    """What is in an xz or lzma file. `lzma.LZMAFile` takes as much memory as the file asks for."""
-
-    def __init__(self, file: io.BytesIO) -> None:
-        self._file, self._content = file, lzma.LZMADecompressor(memlimit=_MAX_XZ_MEMORY)
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
-        while not self._content.eof:
-            said = self._file.read(_CHUNK_BYTES) if self._content.needs_input else b""
-            if self._content.needs_input and not said:
-                raise EOFError("it ends too early")
-            found = self._content.decompress(said, len(buffer))
-            if found:
-                buffer[: len(found)] = found
-                return len(found)
-        rest = self._content.unused_data + self._file.read()
-        if rest.strip(b"\0"):
-            self._file, self._content = io.BytesIO(rest), lzma.LZMADecompressor(memlimit=_MAX_XZ_MEMORY)
-            return self.readinto(buffer)
-        return 0
 
 
 def _of_compressed(path: str, content: bytes, budget: _Budget) -> _Entries:
