@@ -125,29 +125,33 @@ class Clock:
 
 
 def _waits_for_machine(item: ProcessFacts, others: Sequence[ProcessFacts]) -> bool:
-    """Return whether a process, or one of its threads, is runnable or waits for a disk.
+    """Return whether a process, or one of its threads, is runnable or waits for a disk."""
+    if item.state != "R" and item.threads > 1:
+        threads = list(_thread_states(item.pid))
+    else:
+        threads = [(str(item.pid), item.state)]
+    if not any(state == "D" for _, state in threads):
+        return any(state == "R" for _, state in threads)
+    has_child = any(other.parent == item.pid and other.state != "Z" for other in others)
+    return any(state == "R" or (state == "D" and not (has_child and _has_forked(name))) for name, state in threads)
 
-    One that waits for a child started by `vfork` is in the state of one that waits for a disk, as long as the child
-    likes. Where the kernel does not tell in which function it waits, a living child is enough to be taken for that.
-    """
-    if item.state == "S" and item.threads > 1:
-        return any(state in "RD" for state in _thread_states(item.pid))
-    if item.state != "D":
-        return item.state == "R"
-    if not any(other.parent == item.pid and other.state != "Z" for other in others):
-        return True
+
+def _has_forked(name: str) -> bool:
+    """Return whether a thread in the state of one that waits for a disk waits for a child started by `vfork`, which
+    takes as long as that child likes. Where the kernel does not tell in which function it waits, assume so."""
     try:
-        where = Path(f"/proc/{item.pid}/wchan").read_text()
+        where = Path(f"/proc/{name}/wchan").read_text()
     except OSError:
         where = ""
-    return where not in ("", "0") and not any(name in where for name in _FORKING)
+    return where in ("", "0") or any(word in where for word in _FORKING)
 
 
-def _thread_states(pid: int) -> Iterator[str]:
+def _thread_states(pid: int) -> Iterator[tuple[str, str]]:
+    """Yield the place of each thread in `/proc`, and its state."""
     with contextlib.suppress(OSError):
         for name in os.listdir(f"/proc/{pid}/task")[:_MAX_THREADS_READ]:
             with contextlib.suppress(OSError, ValueError, IndexError):
-                yield _facts(f"{pid}/task/{name}").state
+                yield f"{pid}/task/{name}", _facts(f"{pid}/task/{name}").state
 
 
 class Allowance:

@@ -18,6 +18,7 @@ from goldsmith.process.clocks import Clock, ProcessFacts, processes
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processor time is read from /proc")
 SPINS = "while True: pass"
+ASLEEP = ("0.2 s and was idle", "0.2 s, and slept most of it")
 Scene = tuple[float, list[ProcessFacts]]
 """What time it is, and which processes there are."""
 Scenes = list[Scene]
@@ -118,7 +119,14 @@ def test_a_parent_that_waits_for_a_sleeping_vfork_child_is_idle(monkeypatch: pyt
     monkeypatch.setattr(clocks, "IDLE_AFTER_S", 0.3)
     code = "import ctypes, time; libc = ctypes.PyDLL(None)\n" + "libc.vfork() or " * (1 + chained) + "time.sleep(600)"
     with child(code) as process:
-        assert how_late(process.pid, 0.2) == "0.2 s and was idle"
+        assert how_late(process.pid, 0.2) in ASLEEP
+
+
+def test_a_thread_that_waits_for_a_sleeping_vfork_child_is_idle(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clocks, "IDLE_AFTER_S", 0.3)
+    forks = "libc = ctypes.CDLL(None)\ndef go():\n    libc.vfork() or libc.sleep(600)\n"
+    with child(f"import ctypes, threading\n{forks}threading.Thread(target=go).start()") as process:
+        assert how_late(process.pid, 0.2) in ASLEEP
 
 
 def test_work_in_another_thread_is_work() -> None:
