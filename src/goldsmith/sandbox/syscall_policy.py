@@ -75,16 +75,24 @@ _CLONE_VM, _CLONE_VFORK, _CLONE_THREAD = 0x100, 0x4000, 0x10000
 """Threads share memory, and so does vfork until its child runs another program. Other processes that do take only
 microseconds to start: thousands before they are counted."""
 
-_TIOCSCTTY, _TIOCSTI, _TIOCLINUX, _TIOCSETD = 0x540E, 0x5412, 0x541C, 0x5423
-_FIOSETOWN, _SIOCSPGRP = 0x8901, 0x8902
-_SET_FLAGS, _SET_FLAGS_32, _SET_EXTENDED_FLAGS, _SET_VERSION = 0x40086602, 0x40046602, 0x401C5820, 0x40087602
 _IOCTLS = (
-    _TIOCSCTTY, _TIOCSTI, _TIOCLINUX, _TIOCSETD,
-    _FIOSETOWN, _SIOCSPGRP,
-    _SET_FLAGS, _SET_FLAGS_32, _SET_EXTENDED_FLAGS, _SET_VERSION,
+    0x5401, 0x802C542A, 0x540F, 0x5413, 0x5429,  # is it a terminal, whose, how wide
+    0x5411, 0x541B, 0x5421, 0x5450, 0x5451,  # how much waits, blocking, closed by other programs
 )  # fmt: skip
-"""Typing into a terminal; having the kernel signal another process; flags of files that are open for reading only."""
-_F_SETOWN, _F_SETSIG, _F_SETOWN_EX, _F_SETLEASE, _F_NOTIFY = 8, 10, 15, 1024, 1026
+"""What programs ask of streams. Others type into terminals, have the kernel signal a process, change flags of files
+that are open for reading only, seal them, or reach rarely used code of the kernel's."""
+_IOCTLS_OF_SOCKETS = (
+    0x8905, 0x8910, 0x8912, 0x8913, 0x8915, 0x8917, 0x8919, 0x891B, 0x891D, 0x8921, 0x8927, 0x8933, 0x8942, 0x8946,
+)  # fmt: skip
+"""Asking which interfaces there are, and for their properties."""
+_FICLONE = 0x40049409
+_FCNTLS = (
+    0, 1, 2, 3, 4, 1027, 1028, 1030,  # duplicates, flags
+    5, 9, 11, 16, 36, 1025,  # who is told what, and who has locked what
+    1031, 1032, 1033, 1034,  # the size of a pipe, seals of memory
+)  # fmt: skip
+"""All others have the kernel signal a process, or note something at a file that only has to be open for reading: a write
+hint (`F_SET_RW_HINT`) stays there for the next submission, also on a mount that is read-only."""
 
 _PR_SET_PDEATHSIG, _PR_SET_SECCOMP, _PR_SET_MM, _PR_SET_CHILD_SUBREAPER, _PR_SCHED_CORE, _PR_SET_MEMORY_MERGE = (
     1,
@@ -138,9 +146,10 @@ def rules(process: int, abi: int, *, loopback: bool = False) -> list[Rule]:
         Rule("clone3", ENOSYS),  # seccomp cannot see its flags; the C library falls back to clone
         Rule("socketpair", EPERM, (NotAmong(0, (_AF_UNIX,)), NotAmong(1, _WITHOUT_ADDRESSES, _SOCK_TYPES))),
         *(_private_sockets() if loopback else _no_sockets()),
-        Rule("ioctl", EPERM, (Among(1, _IOCTLS),)),
-        Rule("fcntl", EPERM, (Among(1, (_F_SETOWN, _F_SETSIG, _F_SETOWN_EX, _F_SETLEASE, _F_NOTIFY)),)),
+        Rule("ioctl", EOPNOTSUPP, (Among(1, (_FICLONE,)),)),  # then programs copy in the usual way
+        Rule("ioctl", EPERM, (NotAmong(1, (*_IOCTLS, *_IOCTLS_OF_SOCKETS) if loopback else _IOCTLS),)),
         Rule("fcntl", ENOLCK, (Among(1, (_F_SETLK, _F_SETLKW, _F_OFD_SETLK, _F_OFD_SETLKW)),)),
+        Rule("fcntl", EPERM, (NotAmong(1, _FCNTLS),)),
         Rule("prctl", 0, (Among(0, (_PR_SET_PDEATHSIG,)),)),
         Rule(
             "prctl",

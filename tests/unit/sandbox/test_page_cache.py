@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import ctypes
+import errno
+import fcntl
 import mmap
 import os
+import shutil
+import struct
 import subprocess
 import sys
+import termios
 import time
 from pathlib import Path
 
@@ -132,3 +137,39 @@ def test_root_can_do_without_access_times_where_there_is_no_bubblewrap(shared: P
         pytest.skip("no mount namespace can be made here")
     assert holds_in_a_fork(lambda: stop_noting() and not _is_noted(shared, []))
     assert _is_noted(shared, [])
+
+
+def test_nothing_is_noted_at_a_file_that_may_only_be_read(shared: Path, tmp_path: Path) -> None:
+    """What the kernel keeps with a file is told to the next one that opens it, as these do to each other."""
+    write_hint, seal, policy = 1036, 0x40806685, 0x800C6613
+    hint = struct.pack("Q", 4)
+
+    def note() -> list[int]:
+        descriptor, found = os.open(shared, os.O_RDONLY), []
+        for action in (
+            lambda: fcntl.fcntl(descriptor, write_hint, hint),
+            lambda: fcntl.ioctl(descriptor, seal, bytes(128)),
+            lambda: fcntl.ioctl(descriptor, policy, bytes(128)),
+        ):
+            try:
+                action()
+                found.append(0)
+            except OSError as error:
+                found.append(error.errno or 0)
+        return found
+
+    assert locked_in(tmp_path, note, readable=(str(shared),)).value == [errno.EPERM] * 3
+
+
+def test_usual_questions_about_a_descriptor_are_answered(shared: Path, tmp_path: Path) -> None:
+    def ask() -> list[int]:
+        descriptor = os.open(shared, os.O_RDONLY)
+        os.set_inheritable(os.dup(descriptor), True)
+        reader, writer = os.pipe()
+        os.set_blocking(reader, False)
+        os.write(writer, b"four")
+        shutil.copy(shared, tmp_path / "home/copy")
+        waiting = fcntl.ioctl(reader, termios.FIONREAD, bytes(4))
+        return [os.isatty(descriptor), fcntl.fcntl(writer, 1031, 2**16), int.from_bytes(waiting, sys.byteorder)]
+
+    assert locked_in(tmp_path, ask, readable=(str(shared),)).value == [False, 2**16, 4]
