@@ -1,7 +1,8 @@
 """Call git and wait for it, or stream bounded records from it. No other module starts git.
 
 A repository's configuration names programs that git runs. In the course's own repository it is obeyed, as git itself
-does; of a repository that was submitted, `commit_time` alone reads anything, and never its configuration.
+does; of a repository that was submitted, `commit_time` alone reads anything, and never its configuration. Nor does
+`uncommitted`, where one was added to the course's.
 """
 
 from __future__ import annotations
@@ -43,6 +44,14 @@ def git_bytes(root: Path, *arguments: str) -> bytes | None:
 def git_succeeds(root: Path, *arguments: str) -> bool:
     """Say whether git exits with 0, as it does to answer yes."""
     return git_bytes(root, *arguments) is not None
+
+
+def uncommitted(root: Path, *paths: str) -> list[str]:
+    """List what of the paths is not committed, each as git shows it after two letters. Repositories in this one are not
+    looked into, but for the commit that they are at: git would obey the configuration of each, and one that somebody
+    submitted with its `.git` may have been added."""
+    shown = git(root, "status", "--porcelain", "-z", "--ignore-submodules=dirty", "--", *paths) or ""
+    return [entry[3:] for entry in shown.split("\0") if entry]
 
 
 def run_git(folder: Path, *arguments: str, timeout_s: float | None = None) -> subprocess.CompletedProcess[bytes]:

@@ -10,7 +10,7 @@ import msgspec
 
 from goldsmith._version import __version__
 from goldsmith.courses.layout.layout import Assignment
-from goldsmith.foundation.git import git
+from goldsmith.foundation.git import git, uncommitted
 from goldsmith.generate.contents import Contents
 from goldsmith.generate.options import Options
 from goldsmith.generate.recording import content_entry
@@ -130,5 +130,5 @@ def _stamp_now(assignment: Subject) -> Stamp:
     commit = git(project.root, "rev-parse", "HEAD")
     if commit is None:
         return Stamp(today)
-    changes = git(project.root, "status", "--porcelain", "--", ".", *(f":(exclude){path}" for path in gold))
-    return Stamp(today, commit.strip(), bool(changes and changes.strip()))
+    changes = uncommitted(project.root, ".", *(f":(exclude){path}" for path in gold))
+    return Stamp(today, commit.strip(), bool(changes))

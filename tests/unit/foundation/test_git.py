@@ -10,7 +10,7 @@ import pytest
 
 from goldsmith.courses.layout.layout import find_course
 from goldsmith.courses.packs.run_pack import main
-from goldsmith.foundation.git import commit_time, git, run_git
+from goldsmith.foundation.git import commit_time, git, run_git, uncommitted
 from goldsmith.sandbox.packages import PACKAGE
 from support.course import CourseOnDisk
 
@@ -198,12 +198,36 @@ def test_a_folder_that_came_with_a_commit_is_not_taken_for_a_repository(course: 
     subprocess.run(["git", "-C", course.root, "status", "--porcelain"], capture_output=True)
     assert mark.exists(), "git itself would have run the program"
     mark.unlink()
-    git(find_course(course.root).root, "status", "--porcelain", "--", ".")
+    uncommitted(find_course(course.root).root, ".")
     assert not mark.exists()
+
+
+def test_a_repository_that_was_added_to_the_course_s_is_not_looked_into(course: CourseOnDisk, tmp_path: Path) -> None:
+    """`git add submissions` takes a folder with a `.git` of its own for a submodule, in which git asks its programs."""
+    run_git(course.root, "init", "--quiet")
+    other = Submitted(tmp_path / "eve")
+    other.root.rename(course.root / "submissions")
+    other.root = course.root / "submissions"
+    run_git(course.root, "add", ".")
+    other.set_programs()
+    (other.root / "ops.py").write_text("x = 2\n")
+    subprocess.run(["git", "-C", course.root, "status", "--porcelain"], capture_output=True)
+    assert other.mark.exists(), "git itself would have run the program"
+    other.mark.unlink()
+    assert "submissions" in uncommitted(course.root, ".")
+    assert course.run("generate", "hw1", "--check").code in (0, 1)
+    assert course.run("inject", "hw1").code == 0
+    assert not other.mark.exists()
 
 
 def test_git_is_started_in_one_module() -> None:
     modules = [path for path in PACKAGE.rglob("*.py") if '["git"' in path.read_text(encoding="utf-8")]
+    assert [path.relative_to(PACKAGE).as_posix() for path in modules] == ["foundation/git.py"]
+
+
+def test_what_is_uncommitted_is_asked_in_one_place() -> None:
+    """Else somebody forgets that repositories in the course's are not to be looked into."""
+    modules = [path for path in PACKAGE.rglob("*.py") if '"status", "--porcelain"' in path.read_text(encoding="utf-8")]
     assert [path.relative_to(PACKAGE).as_posix() for path in modules] == ["foundation/git.py"]
 
 

@@ -41,7 +41,7 @@ from goldsmith.courses.layout.solutions import starter_module
 from goldsmith.errors.course import Unreadable
 from goldsmith.errors.injection import CannotInject, CannotReset, EditedMeanwhile, MovedMeanwhile, NotebookNotInjected
 from goldsmith.foundation.atomic_files import copy_durably, move_durably, new_token, partial_of, sync_folder
-from goldsmith.foundation.git import git
+from goldsmith.foundation.git import uncommitted
 from goldsmith.foundation.ownership import remove_made
 from goldsmith.foundation.signals import uninterrupted
 from goldsmith.targets.target import Placement
@@ -87,8 +87,7 @@ def inject(assignment: Assignment, placed: Sequence[Placement]) -> Injected:
 
 
 def _uncommitted(assignment: Assignment) -> tuple[str, ...]:
-    text = git(assignment.course.root, "status", "--porcelain", "-z", "--", str(assignment.starter)) or ""
-    return tuple(entry[3:] for entry in text.split("\0") if entry)
+    return tuple(uncommitted(assignment.course.root, str(assignment.starter)))
 
 
 def _undo(course: Course, folder: Path, journal: Journal) -> None:
