@@ -90,7 +90,8 @@ def test_a_notebook_next_to_others_work_is_one_of_several(course: CourseOnDisk, 
     "other",
     [
         "ben.zip", "ben/homework.ipynb", "ben/hw1/ops.py", "ben_1_2_ops.py", "broken.zip", "ben.ipynb", "ben.py",
-        "ben/week 1/mine.py",
+        "ben/week 1/mine.py", "BEN.PY", "ben.rar", "ben/week 1/broken.py", "broken.py", "ben/broken.ipynb", "ops (1).py",
+        "Copy of ops.py",
     ],
 )  # fmt: skip
 def test_next_to_the_starters_file_anything_that_may_be_a_submission_is_asked_about(
@@ -100,10 +101,27 @@ def test_next_to_the_starters_file_anything_that_may_be_a_submission_is_asked_ab
     if other == "ben.zip":
         made = class_of(tmp_path / "ben", {"ops.py": RIGHT})
         shutil.make_archive(str(folder / "ben"), "zip", made)
+    elif "broken" in other:
+        class_of(folder, {other: RIGHT + "\n)"})
     else:
-        class_of(folder, {other: BOOK if other.endswith(".ipynb") else RIGHT})
+        class_of(folder, {other: BOOK if other.endswith(".ipynb") else f"{RIGHT}\nMORE = 1\n"})
     with pytest.raises(OneOrClass):
         names(course, folder)
+
+
+@pytest.mark.parametrize("around", ["hw1", "all of them"])
+def test_a_class_in_a_folder_of_its_own_is_no_submission(course: CourseOnDisk, tmp_path: Path, around: str) -> None:
+    files = {f"{around}/ops.py": RIGHT, f"{around}/ada/ops.py": RIGHT, f"{around}/ben/ops.py": RIGHT}
+    folder = class_of(tmp_path / "class", files)
+    with pytest.raises(OneOrClass, match=f"{around} may be one submission, or a class in which ada is one"):
+        names(course, folder)
+    assert names(course, folder / around, "class") == ["ada", "ben", "ops"]
+
+
+def test_a_second_file_of_the_same_work_is_no_other_submission(course: CourseOnDisk, tmp_path: Path) -> None:
+    starter = (course.root / "src/assignments/hw1/ops.py").read_text()
+    files = {"ops.py": RIGHT, "ops (1).py": RIGHT + "# again\n", "ops (2).py": starter, "ops_solution.py": starter}
+    assert names(course, class_of(tmp_path / "ada", files)) == ["ada"]
 
 
 def test_what_students_put_next_to_their_files_makes_no_class(course: CourseOnDisk, tmp_path: Path) -> None:

@@ -88,11 +88,13 @@ SAYS = {
     "rewrites_its_recipe": "exit code 0",
     **hostile_walls.SAYS,
     "sleeps_behind_a_vfork_child": "3 s and was idle",
+    "sleeps_behind_a_vfork_child_of_a_thread": "3 s and was idle or 3 s, and slept most of it",
     "starts_very_many_threads": "more than 512 threads or took longer than 3 s",
     "writes_in_processes_that_end": "it wrote more than 128 MiB",
 }
 """What is said about one of its cases."""
 PARCELS_SAY = {
+    "bombs_by_bzip2": "it holds more than 256 MiB",
     "bombs_in_a_zip": "it holds more than 256 MiB",
     "hard_links_in_a_tar": "is no plain file",
     "brings_settings": "",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import fnmatch
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
@@ -21,10 +21,10 @@ from goldsmith.courses.grade.overview import named
 from goldsmith.courses.grade.redaction import one_line
 from goldsmith.courses.grade.submissions import SubmissionRef, goes_by_link, opened
 from goldsmith.courses.layout.layout import Assignment
-from goldsmith.courses.layout.solutions import CourseFile, module_of
+from goldsmith.courses.layout.solutions import SUFFIX, CourseFile, module_of
 from goldsmith.courses.notebooks.convert import SUFFIX as NOTEBOOK
 from goldsmith.courses.submissions.canvas_names import group_by_student
-from goldsmith.courses.submissions.file_choice import parts_to_write, stands_for
+from goldsmith.courses.submissions.file_choice import is_as_given, parts_to_write, stands_for
 from goldsmith.courses.submissions.open_submission import files_at, find_home, open_submission, wanted_files
 from goldsmith.courses.submissions.size_limits import files_below
 from goldsmith.errors.base import GoldsmithError
@@ -36,13 +36,14 @@ from goldsmith.errors.notebooks import BadNotebook
 from goldsmith.foundation.git import git
 from goldsmith.foundation.ignored_names import GRADES, GRADES_MARK, LITTER
 from goldsmith.judge.bounds import MAX_CODE_BYTES
-from goldsmith.source_code.parts import parse_parts
+from goldsmith.source_code.parts import parse, same_code
 
 Reading = Literal["", "one", "class"]
 """What folders on the command line are: a submission each, or a class each; by default what they look like."""
 _CODE = (".py", NOTEBOOK)
 _HANDED_IN = (*_CODE, *SUFFIXES, ".gz", ".bz2", ".xz", ".zst", ".rar", ".7z")
 """How files end that somebody may have submitted, if only in a form that cannot be opened."""
+_CLOSED = (".rar", ".7z")
 _NAME_ENDS = (".zip", ".gz", ".bz2", ".xz", ".tgz", ".tbz2", ".txz", ".tar", *_CODE)
 
 
@@ -127,6 +128,10 @@ def _entries(folder: Path) -> dict[Path, str]:
     return {path: found[path] for path in sorted(found)}
 
 
+def _may_be_graded(folder: Path) -> list[Path]:
+    return [path for path, why in _entries(folder).items() if not why]
+
+
 def _why_left_out(entry: os.DirEntry[str], ours: frozenset[str]) -> str:
     if entry.name in ours:
         return "goldsmith wrote it there in an earlier run"
@@ -189,24 +194,28 @@ def _beside_one(assignment: Assignment, folder: Path, inside: Sequence[Path], *,
     if alone and len(inside) == 1 and inside[0].suffix == NOTEBOOK and inside[0].is_file():
         return [] if module_of(inside[0]).name in wanted else None
     if alone and len(inside) == 1 and inside[0].is_dir() and inside[0].name != assignment.name:
-        is_class = _can_be_opened(assignment, inside[0]) or not _can_be_opened(assignment, folder)
-        return None if is_class else []
+        if _can_be_opened(assignment, inside[0]):
+            _beside_one(assignment, inside[0], _may_be_graded(inside[0]), alone=False)  # it may be a class itself
+            return None
+        return [] if _can_be_opened(assignment, folder) else None
     if not _can_be_opened(assignment, folder):
         return None
     written = [name for name in wanted if parts_to_write(assignment, name)] or wanted
     home, _ = find_home(assignment, folder.resolve())
+    if home != folder.resolve() and home.resolve().is_relative_to(folder.resolve()):
+        inside = [*inside, *_may_be_graded(home)]
     modules = {module_of(path).name for path in home.glob(f"*{NOTEBOOK}")}
     by_name = bool(files_at(home, written) or modules.intersection(written))
     notebooks = [path for path in inside if path.suffix == NOTEBOOK]
     own = set(notebooks) if len(notebooks) == 1 and not by_name else set()
-    own |= {path for path in inside if _is_the_starters(assignment, home, folder.resolve() / path.name, wanted)}
+    own |= {path for path in inside if _is_the_starters(assignment, home, path.parent.resolve() / path.name, wanted)}
     others = [path for path in inside if path not in own]
-    other = next((path for path in others if _may_be_another(assignment, path)), None)
+    other = next((path for path in others if _may_be_another(assignment, path)), _second_work(assignment, own, wanted))
     if other is not None and not by_name:  # a notebook of any name is no more the assignment's than what lies beside it
         return None
     other = other or (None if by_name else next(filter(_holds_code, others), None))
     if other is not None:
-        raise OneOrClass(one_line(str(folder)), one_line(other.name))
+        raise OneOrClass(one_line(str(other.parent)), one_line(other.name))
     return others
 
 
@@ -221,12 +230,32 @@ def _is_the_starters(assignment: Assignment, home: Path, path: Path, wanted: Seq
     return name.name in parts or bool(stands_for(name, wanted)) or os.path.lexists(starter / path.name)
 
 
+def _second_work(assignment: Assignment, own: Collection[Path], wanted: Sequence[str]) -> Path | None:
+    """Return a file that is called as browsers and systems call the second of a name, with other work in it: next to
+    one's own file it may be somebody else's."""
+    of_place: dict[str, list[CourseFile]] = {}
+    for path in sorted(own):
+        if path.suffix.lower() == ".py" and path.is_file() and not path.name.endswith(SUFFIX):
+            item = CourseFile(path, Path(stands_for(Path(path.name), wanted) or path.name))
+            if not is_as_given(assignment, item, item.target.as_posix()):
+                of_place.setdefault(item.target.as_posix(), []).append(item)
+    pairs = ((items[0], item) for items in of_place.values() for item in items[1:])
+    return next((item.source for first, item in pairs if not _are_same(first, item)), None)
+
+
+def _are_same(one: CourseFile, other: CourseFile) -> bool:
+    is_short = max(one.source.stat().st_size, other.source.stat().st_size) <= MAX_CODE_BYTES
+    return is_short and same_code(one.read(), other.read())
+
+
 def _may_be_another(assignment: Assignment, path: Path) -> bool:
     """Say whether an entry of what may be one submission could be a submission itself: it can be opened, or it should
-    be looked at why not, or code in it defines what students write. Of a notebook, only that counts: others run the
-    code next to them."""
+    be looked at why not, or code in it defines what students write, or cannot be parsed. Of a notebook, only that
+    counts: others run the code next to them."""
     if path.is_symlink():
         return False
+    if path.name.lower().endswith(_CLOSED) and path.is_file():
+        return True
     try:
         if is_archive(path):
             with opened(assignment, SubmissionRef(path.name, str(path))):
@@ -241,15 +270,20 @@ def _may_be_another(assignment: Assignment, path: Path) -> bool:
     except (GoldsmithError, OSError):
         pass
     files = files_below(path, path.name) if path.is_dir() else [path]
-    return any(_defines_work(assignment, file) for file in files if file.suffix in _CODE and file.is_file())
+    return any(_may_define_work(assignment, file) for file in files if file.suffix.lower() in _CODE and file.is_file())
 
 
-def _defines_work(assignment: Assignment, file: Path) -> bool:
-    own = CourseFile(file, Path("module.py"))
+def _may_define_work(assignment: Assignment, file: Path) -> bool:
+    """Say whether code defines what students write, or nobody can tell."""
     to_write = set[str]().union(*(parts_to_write(assignment, name) for name in wanted_files(assignment)))
     try:
-        return file.stat().st_size <= MAX_CODE_BYTES and not to_write.isdisjoint(parse_parts(own.read()))
-    except (BadNotebook, OSError):
+        if file.stat().st_size > MAX_CODE_BYTES:
+            return True
+        parsed = parse(CourseFile(file, Path("module.py")).read())
+        return parsed is None or not to_write.isdisjoint(parsed.parts)
+    except (BadNotebook, MemoryError, RecursionError):
+        return True
+    except OSError:
         return False
 
 
