@@ -90,8 +90,8 @@ def test_a_notebook_next_to_others_work_is_one_of_several(course: CourseOnDisk, 
     "other",
     [
         "ben.zip", "ben/homework.ipynb", "ben/hw1/ops.py", "ben_1_2_ops.py", "broken.zip", "ben.ipynb", "ben.py",
-        "ben/week 1/mine.py", "BEN.PY", "ben.rar", "ben/week 1/broken.py", "broken.py", "ben/broken.ipynb", "ops (1).py",
-        "Copy of ops.py",
+        "ben/week 1/mine.py", "BEN.PY", "ben.rar", "ben/week 1/broken.py", "broken.py", "ben/broken.ipynb",
+        "ops (1).py", "Copy of ops.py",
     ],
 )  # fmt: skip
 def test_next_to_the_starters_file_anything_that_may_be_a_submission_is_asked_about(

@@ -102,6 +102,7 @@ def test_who_finds_the_disk_full_because_of_a_neighbour_is_graded_alone(small_di
         ("killed", "was killed by SIGKILL, for it had more than 64 processes", "", False),
         ("memory", "MemoryError: Unable to allocate 9 GiB", "", False),
         ("timeout", "took longer than 3 s", "No space left on device", False),
+        ("timeout", "took longer than 63 s on the wall clock", "", True),
         ("raised", "ValueError: no", "", False),
     ],
 )

@@ -91,8 +91,8 @@ _FCNTLS = (
     5, 9, 11, 16, 36, 1025,  # who is told what, and who has locked what
     1031, 1032, 1033, 1034,  # the size of a pipe, seals of memory
 )  # fmt: skip
-"""All others have the kernel signal a process, or note something at a file that only has to be open for reading: a write
-hint (`F_SET_RW_HINT`) stays there for the next submission, also on a mount that is read-only."""
+"""All others have the kernel signal a process, or note something at a file that only has to be open for reading: a hint
+for writing (`F_SET_RW_HINT`) stays there for the next submission, also on a mount that is read-only."""
 
 _PR_SET_PDEATHSIG, _PR_SET_SECCOMP, _PR_SET_MM, _PR_SET_CHILD_SUBREAPER, _PR_SCHED_CORE, _PR_SET_MEMORY_MERGE = (
     1,

@@ -10,7 +10,7 @@ import pytest
 
 from goldsmith.courses.layout.layout import find_course
 from goldsmith.courses.packs.run_pack import main
-from goldsmith.foundation.git import commit_time, git, run_git, uncommitted
+from goldsmith.foundation.git import commit_time, run_git, uncommitted
 from goldsmith.sandbox.packages import PACKAGE
 from support.course import CourseOnDisk
 

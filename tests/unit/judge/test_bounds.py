@@ -18,8 +18,8 @@ import pytest
 
 from goldsmith.check import replay_results as leavings
 from goldsmith.courses.grade.archives import unpack
-from goldsmith.courses.guard.nested_files import unpacked
 from goldsmith.courses.guard.code_fragments import pieces_in
+from goldsmith.courses.guard.nested_files import unpacked
 from goldsmith.courses.guard.similarity import SolutionPart, lines_of, matches
 from goldsmith.courses.submissions.size_limits import files_below, list_revision
 from goldsmith.errors.check import TooMuchHandedIn
