@@ -250,6 +250,28 @@ def test_a_link_where_values_are_kept_is_followed_neither_to_write_nor_to_read(
     assert (keeping.root / link).is_symlink()
 
 
+@pytest.mark.parametrize(
+    "link",
+    [".pytest_cache", ".pytest_cache/d", ".pytest_cache/d/gold-obtained", ".pytest_cache/d/gold-obtained/test_it.gold"],
+)
+def test_a_link_in_the_cache_is_not_followed_to_what_failed_checks_were_given(
+    keeping: KeepingTests, tmp_path: Path, link: str
+) -> None:
+    tests = "def test_it(gold):\n    gold.check(np.arange(101))\n"
+    keeping.record(tests)
+    way = ".pytest_cache/d/gold-obtained/test_it.gold/test_it"
+    elsewhere = tmp_path / "elsewhere"
+    thesis = elsewhere / way.removeprefix(link).lstrip("/") / "thesis.tex"
+    thesis.parent.mkdir(parents=True)
+    thesis.write_text("of three years")
+    shutil.rmtree(keeping.root / ".pytest_cache", ignore_errors=True)
+    (keeping.root / link).parent.mkdir(parents=True, exist_ok=True)
+    (keeping.root / link).symlink_to(elsewhere)
+    for given in (tests, tests.replace("101", "102")):
+        keeping.run("-p", "cacheprovider", tests=given)
+        assert bytes_in(thesis.parent) == {"thesis.tex": b"of three years"}
+
+
 def test_a_folder_without_a_manifest_is_not_replaced_and_other_files_next_to_values_stay(keeping: KeepingTests) -> None:
     tests = "def test_it(gold):\n    gold.check(np.arange(101))\n"
     (keeping.folder / "test_it").mkdir(parents=True)
