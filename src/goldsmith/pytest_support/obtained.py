@@ -1,5 +1,5 @@
-"""What a failed check was given, kept for inspection in pytest's cache, in the form of gold. The cache may have come with
-a pull request: no link in it is followed."""
+"""What a failed check was given, kept for inspection in pytest's cache, in the form of gold. The cache may have come
+with a pull request: no link in it is followed."""
 
 from __future__ import annotations
 
