@@ -18,9 +18,9 @@ from goldsmith.model_parity.judge import judge_parity
 from goldsmith.model_parity.noise import QUICK
 from goldsmith.model_parity.result import ModuleParity, ParityReport
 from goldsmith.parity_in_step import compare_in_step
+from goldsmith.runs.live.live_side import LiveSide
+from goldsmith.runs.live.model_facts import DTYPES
 from goldsmith.weights.rules import Adapter, BadRule, adapter_from, read_adapter
-from goldsmith.worker.live.live_side import LiveSide
-from goldsmith.worker.live.model_facts import DTYPES
 
 
 class Parity:

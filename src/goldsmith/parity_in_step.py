@@ -37,16 +37,16 @@ from goldsmith.model_parity.weight_guesses import WeightGuess, guess_places
 from goldsmith.model_parity.weight_words import guess_notes
 from goldsmith.model_parity.words import arrangement
 from goldsmith.runs.implementation import Described, Loaded, LoadRequest
+from goldsmith.runs.live.arrangements import arranged_weights
+from goldsmith.runs.live.guessed_places import with_guesses
+from goldsmith.runs.live.in_step import INPUTS, InStep, Moment, StepDistance, run_in_step
+from goldsmith.runs.live.model_facts import kinds_of, places_of, settings_of
+from goldsmith.runs.live.returned_values import InputSet, copied, input_sets
+from goldsmith.runs.live.working_model import random_state_kept
 from goldsmith.weights.held_numbers import pairs_by_numbers
 from goldsmith.weights.models import is_module
 from goldsmith.weights.rules import Adapter
 from goldsmith.weights.transplant import CannotPlace, Transplant, plan
-from goldsmith.worker.in_step import INPUTS, InStep, Moment, StepDistance, run_in_step
-from goldsmith.worker.live.arrangements import arranged_weights
-from goldsmith.worker.live.guessed_places import with_guesses
-from goldsmith.worker.live.model_facts import kinds_of, places_of, settings_of
-from goldsmith.worker.live.returned_values import InputSet, copied, input_sets
-from goldsmith.worker.live.working_model import random_state_kept
 
 IN_PLACE = {"float64": 1e-9, "float32": 1e-4, "float16": 2e-2, "bfloat16": 1e-1}
 """Distance, relative to the reference, from which a module that is right by itself passes an error on, by dtype."""

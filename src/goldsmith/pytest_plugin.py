@@ -164,7 +164,7 @@ def gold(request: pytest.FixtureRequest) -> Iterator[GoldOf]:
 
 
 def _callee(target: Any, inputs: Any, seed: int) -> Callee:
-    from goldsmith.worker.live.call_under_test import CallUnderTest
+    from goldsmith.runs.live.call_under_test import CallUnderTest
 
     return CallUnderTest(target, inputs, seed=seed)
 

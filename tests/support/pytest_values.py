@@ -18,7 +18,7 @@ IMPORTED = (
     "goldsmith.check.check",
     "goldsmith.generate.jobs",
     "goldsmith.pytest_support.parametrize",
-    "goldsmith.worker.live.call_under_test",
+    "goldsmith.runs.live.call_under_test",
 )
 """Modules that a run in this process needs."""
 HEAD = "import dataclasses\nimport numpy as np\nimport pytest\nFACTOR = 1.0\n"

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from goldsmith.foundation.wording import in_words
 from goldsmith.process.clocks import Clock
 from goldsmith.process.parent_watch import end_with_parent
-from goldsmith.worker.failure_reasons import in_words
 
 Send = Callable[[Any], None]
 _HEAD = 8

@@ -21,13 +21,13 @@ from goldsmith.drafts.targets import Target, find_targets
 from goldsmith.drafts.try_case import Prover
 from goldsmith.drafts.variations import without_dropout
 from goldsmith.drafts.working_calls import CALL, Call, Finder
+from goldsmith.foundation.wording import in_words
 from goldsmith.gold.arrays import is_tensor
 from goldsmith.instruments.own_calls import OwnCode
 from goldsmith.instruments.own_files import OwnFiles
 from goldsmith.process.messages import Job, Proposal
 from goldsmith.recipe.imports import module_name
 from goldsmith.weights.values import first_of
-from goldsmith.worker.failure_reasons import in_words
 
 _SECONDS_FOR_TESTS = 25.0
 _DRAFT_S, _PROOF_S, _PART_S = 95.0, 50.0, 35.0

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from goldsmith.foundation.wording import in_words
 from goldsmith.process.messages import DraftPart
-from goldsmith.worker.failure_reasons import in_words
 
 
 @dataclass

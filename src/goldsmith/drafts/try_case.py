@@ -17,6 +17,7 @@ from goldsmith.drafts.other_solutions import OtherSolutions
 from goldsmith.drafts.random_draws import watch_draws
 from goldsmith.drafts.recipe_text import Block, DraftCase
 from goldsmith.errors.recipe import RecipeMisuse
+from goldsmith.foundation.wording import in_words
 from goldsmith.frameworks.framework import active, conditions
 from goldsmith.gold.advice import advise
 from goldsmith.gold.arrays import is_array, judged_leaves, leaf_facts, numbers_of
@@ -27,7 +28,6 @@ from goldsmith.gold.manifest import FileEntry
 from goldsmith.instruments.own_calls import OwnCode
 from goldsmith.process.messages import Job, KeptCase
 from goldsmith.recipe import decorators as registry
-from goldsmith.worker.failure_reasons import in_words
 from goldsmith.worker.record_session import Session
 
 _TRIAL_TIMEOUT_S, _OTHERS_TIMEOUT_S = 20.0, 12.0

@@ -20,8 +20,8 @@ from goldsmith.drafts.guess_arguments import Known, guess
 from goldsmith.drafts.observed_calls import Sightings
 from goldsmith.drafts.specs import Arguments, Array, Built, Literal, Spec, Steps, build, walk
 from goldsmith.drafts.targets import Target
+from goldsmith.foundation.wording import in_words
 from goldsmith.recipe.seeding import seed_everything
-from goldsmith.worker.failure_reasons import in_words
 
 _MAX_TRIALS, _TRIALS_TIMEOUT_S, _MAX_OWNERS = 1500, 5.0, 60
 _SEARCH_S = 20.0

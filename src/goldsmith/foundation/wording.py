@@ -1,7 +1,8 @@
-"""Numbers and lists in sentences."""
+"""Numbers, lists and errors in sentences."""
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Sized
 
 
@@ -18,3 +19,13 @@ def and_more(items: Sized) -> str:
 def line_place(file: str, line: int) -> str:
     """Return `ops.py:3`, or `hw1.ipynb, cell 4, line 3`, where the file is a notebook's cell."""
     return f"{file}, line {line}" if ", cell " in file else f"{file}:{line}"
+
+
+def in_words(error: BaseException) -> str:
+    """Return the last line of a traceback, as Python would print it."""
+    if isinstance(error, SyntaxError):
+        return f"{type(error).__name__}: {error.msg} ({error.filename}, line {error.lineno})"
+    try:
+        return "".join(traceback.format_exception_only(error)).strip()
+    except Exception:
+        return type(error).__name__

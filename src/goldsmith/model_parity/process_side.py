@@ -72,7 +72,7 @@ class ProcessSide:
                 file.write_bytes(msgspec.json.encode(self._job))
                 with self._log.open("wb") as log:
                     process = subprocess.Popen(
-                        [sys.executable, "-P", "-m", "goldsmith.worker.live.serve", str(file)],
+                        [sys.executable, "-P", "-m", "goldsmith.runs.live.serve", str(file)],
                         stdin=subprocess.PIPE,
                         stdout=subprocess.PIPE,
                         stderr=log,

@@ -13,6 +13,7 @@ import msgspec
 
 from goldsmith.errors.recipe import RecipeMisuse
 from goldsmith.foundation.syntax import syntax_tree
+from goldsmith.foundation.wording import in_words
 from goldsmith.instruments.own_files import OwnFiles
 from goldsmith.process.messages import Job
 from goldsmith.recipe.missing_parts import MissingPartUsed, unfinished
@@ -148,13 +149,3 @@ def _last_frame(trace: TracebackType | None) -> FrameType | None:
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
     return trace.tb_frame if trace else None
-
-
-def in_words(error: BaseException) -> str:
-    """Return the last line of a traceback, as Python would print it."""
-    if isinstance(error, SyntaxError):
-        return f"{type(error).__name__}: {error.msg} ({error.filename}, line {error.lineno})"
-    try:
-        return "".join(traceback.format_exception_only(error)).strip()
-    except Exception:
-        return type(error).__name__

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from goldsmith.foundation.nested import leaves_in, walk
+from goldsmith.foundation.wording import in_words
 from goldsmith.frameworks.framework import Watch
 from goldsmith.frameworks.torch.weight_use import WeightUse
 from goldsmith.gold.arrays import is_array, is_tensor, judged_part
@@ -43,7 +44,7 @@ from goldsmith.weights.load import LoadedModule
 from goldsmith.weights.models import is_module
 from goldsmith.weights.rules import Adapter, read_adapter
 from goldsmith.worker.adapter_calls import adapt_calls, adapt_recipe
-from goldsmith.worker.failure_reasons import cause_of, in_words, unfinished_imports
+from goldsmith.worker.failure_reasons import cause_of, unfinished_imports
 from goldsmith.worker.isolated_calls import run_alone
 from goldsmith.worker.payload_cache import payloads
 from goldsmith.worker.perturbations import CallsBefore, ModelPerturbation, PerturbedInputs

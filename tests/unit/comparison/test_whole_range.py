@@ -26,7 +26,7 @@ from goldsmith.gold.sizes import relative_size, root_mean_square
 from goldsmith.gold.sketches.sketch import Sketch
 from goldsmith.gold.tolerances import Tolerance, tolerance_ratio
 from goldsmith.judge.traces import ValueIndex, distance, same_plain
-from goldsmith.worker.in_step import _distance, _relative
+from goldsmith.runs.live.in_step import _distance, _relative
 
 torch = pytest.importorskip("torch")
 LOWEST = {"float16": -24, "bfloat16": -133, "float32": -149, "float64": -1074, "complex64": -149, "complex128": -1074}

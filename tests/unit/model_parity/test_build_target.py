@@ -12,7 +12,7 @@ import pytest
 ASK = """
 import json, sys
 from goldsmith.runs.implementation import SideJob
-from goldsmith.worker.live.build_target import CannotBuild, build
+from goldsmith.runs.live.build_target import CannotBuild, build
 
 for job in json.loads(sys.argv[1]):
     try:

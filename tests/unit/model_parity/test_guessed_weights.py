@@ -12,8 +12,8 @@ from torch import nn
 import goldsmith
 from goldsmith.model_parity.weight_guesses import guess_places
 from goldsmith.runs.implementation import Described
+from goldsmith.runs.live.live_side import LiveSide
 from goldsmith.weights.roles import place_of, roles_of
-from goldsmith.worker.live.live_side import LiveSide
 from support import port_styles as styles
 
 pytestmark = pytest.mark.torch

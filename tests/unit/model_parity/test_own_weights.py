@@ -15,9 +15,9 @@ nn = torch.nn
 
 def holding(name: str, mistake: str) -> goldsmith.Parity:
     """Compare a port that has the reference's weights already, and is told nothing about names."""
+    from goldsmith.runs.live.model_facts import settings_of, state_of
     from goldsmith.weights.load import LoadedModule, weight_facts
     from goldsmith.weights.rules import adapter_from
-    from goldsmith.worker.live.model_facts import settings_of, state_of
 
     pair = port(name)
     torch.manual_seed(0)

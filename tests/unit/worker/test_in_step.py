@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from goldsmith.worker.in_step import INPUTS, OUTPUTS, InStep, Moment, run_in_step
+from goldsmith.runs.live.in_step import INPUTS, OUTPUTS, InStep, Moment, run_in_step
 
 torch = pytest.importorskip("torch")
 nn = torch.nn

@@ -25,20 +25,10 @@ from goldsmith.runs.implementation import (
     LoadRequest,
     OwnInputs,
 )
-from goldsmith.runs.requests import RunRequest
-from goldsmith.runs.run import Run, RunFacts
-from goldsmith.weights.converted import CannotConvert, Convert, ConvertedModule
-from goldsmith.weights.held_numbers import HeldNumbers, numbers_held, pairs_by_numbers, round_weights
-from goldsmith.weights.load import LoadedModule, weight_facts
-from goldsmith.weights.models import is_module
-from goldsmith.weights.object_weights import slots_beside
-from goldsmith.weights.placement import BY_RULE, BY_SHAPE, Placed
-from goldsmith.weights.rules import Adapter
-from goldsmith.weights.transplant import CannotPlace
-from goldsmith.worker.live.arrangements import arranged_weights
-from goldsmith.worker.live.calls_alone import calls_alone
-from goldsmith.worker.live.guessed_places import idle_lines, load_notes, renamed_by, with_guesses
-from goldsmith.worker.live.model_facts import (
+from goldsmith.runs.live.arrangements import arranged_weights
+from goldsmith.runs.live.calls_alone import calls_alone
+from goldsmith.runs.live.guessed_places import idle_lines, load_notes, renamed_by, with_guesses
+from goldsmith.runs.live.model_facts import (
     DTYPES,
     arrays_in,
     coarsest_dtype,
@@ -57,10 +47,20 @@ from goldsmith.worker.live.model_facts import (
     state_of,
     weights_to_place,
 )
-from goldsmith.worker.live.own_inputs import own_input_sets, same_inputs
-from goldsmith.worker.live.returned_values import InputSet, backward_total, copied, input_sets, moved, named_values
-from goldsmith.worker.live.run_record import failure_of, trace_of, what_drew
-from goldsmith.worker.live.working_model import WorkingModel, random_state_kept, random_states
+from goldsmith.runs.live.own_inputs import own_input_sets, same_inputs
+from goldsmith.runs.live.returned_values import InputSet, backward_total, copied, input_sets, moved, named_values
+from goldsmith.runs.live.run_record import failure_of, trace_of, what_drew
+from goldsmith.runs.live.working_model import WorkingModel, random_state_kept, random_states
+from goldsmith.runs.requests import RunRequest
+from goldsmith.runs.run import Run, RunFacts
+from goldsmith.weights.converted import CannotConvert, Convert, ConvertedModule
+from goldsmith.weights.held_numbers import HeldNumbers, numbers_held, pairs_by_numbers, round_weights
+from goldsmith.weights.load import LoadedModule, weight_facts
+from goldsmith.weights.models import is_module
+from goldsmith.weights.object_weights import slots_beside
+from goldsmith.weights.placement import BY_RULE, BY_SHAPE, Placed
+from goldsmith.weights.rules import Adapter
+from goldsmith.weights.transplant import CannotPlace
 
 _LEARNING_RATE = 0.01
 

@@ -10,11 +10,11 @@ from goldsmith.gold.call_forms import rebuild, tensors_in
 from goldsmith.instruments.call_gradients import passed_back
 from goldsmith.runs.conditions import OWN
 from goldsmith.runs.implementation import GivenCall
+from goldsmith.runs.live.model_facts import device_of
+from goldsmith.runs.live.returned_values import moved
+from goldsmith.runs.live.run_record import failure_of
 from goldsmith.runs.requests import IsolatedCall
 from goldsmith.runs.run import Run, RunFacts
-from goldsmith.worker.live.model_facts import device_of
-from goldsmith.worker.live.returned_values import moved
-from goldsmith.worker.live.run_record import failure_of
 
 
 def calls_alone(

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import goldsmith
+from goldsmith.foundation.wording import in_words
 from goldsmith.gold.arrays import is_tensor
 from goldsmith.gold.safetensors_reader import Bfloat16, Mapped
 from goldsmith.instruments.module_traces import Tracer
+from goldsmith.runs.live.working_model import WorkingModel
 from goldsmith.runs.run import Failure, FailureKind, Frame
-from goldsmith.worker.failure_reasons import in_words
-from goldsmith.worker.live.working_model import WorkingModel
 
 _GOLDSMITH = str(Path(goldsmith.__file__).parent)
 

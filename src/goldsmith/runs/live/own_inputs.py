@@ -8,8 +8,8 @@ from typing import Any
 
 from goldsmith.errors.parity import BadInputs
 from goldsmith.gold.arrays import is_array, is_tensor
-from goldsmith.worker.live.model_facts import arrays_in
-from goldsmith.worker.live.returned_values import InputSet, copied, input_sets
+from goldsmith.runs.live.model_facts import arrays_in
+from goldsmith.runs.live.returned_values import InputSet, copied, input_sets
 
 
 def own_input_sets(given: Any, reference: Sequence[InputSet]) -> list[InputSet]:

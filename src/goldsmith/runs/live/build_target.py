@@ -18,9 +18,9 @@ import msgspec
 
 from goldsmith.recipe.seeding import seed_everything
 from goldsmith.runs.implementation import SideJob, SideProblem
+from goldsmith.runs.live.run_record import failure_of
 from goldsmith.weights.models import is_module
 from goldsmith.worker.devices import NoSuchDevice, check_device
-from goldsmith.worker.live.run_record import failure_of
 
 _OWN_INPUTS = "inputs_candidate"
 _EXTRAS = ("loss", "optimizer", "convert")

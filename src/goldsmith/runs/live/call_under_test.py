@@ -8,9 +8,9 @@ from typing import Any
 from goldsmith.errors.pytest import NotOneSetOfInputs
 from goldsmith.errors.recipe import RecipeMisuse
 from goldsmith.gold.arrays import is_array, is_tensor
+from goldsmith.runs.live.live_side import LiveSide
+from goldsmith.runs.live.returned_values import InputSet
 from goldsmith.weights.values import snapshot
-from goldsmith.worker.live.live_side import LiveSide
-from goldsmith.worker.live.returned_values import InputSet
 
 
 class CallUnderTest(LiveSide):

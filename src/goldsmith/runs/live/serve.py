@@ -1,4 +1,4 @@
-"""The process of one side of `goldsmith parity`: `python -P -m goldsmith.worker.live.serve JOB`.
+"""The process of one side of `goldsmith parity`: `python -P -m goldsmith.runs.live.serve JOB`.
 
 Requests come as lines of JSON on standard input, replies go out as lines on standard output. Both are moved out of the
 way before anything is imported, so that the model's code neither reads nor writes any of them.
@@ -26,12 +26,12 @@ from goldsmith.gold.safetensors_reader import Bfloat16, Mapped
 from goldsmith.process.parent_watch import end_with_parent
 from goldsmith.process.result_log import arrays_as_bytes, write_run
 from goldsmith.runs.implementation import SideJob, SideProblem, SideReply, SideRequest
+from goldsmith.runs.live.build_target import CannotBuild, build
+from goldsmith.runs.live.live_side import LiveSide
+from goldsmith.runs.live.returned_values import InputSet
+from goldsmith.runs.live.run_record import failure_of
 from goldsmith.runs.run import Run
 from goldsmith.weights.rules import Adapter, BadRule, read_adapter
-from goldsmith.worker.live.build_target import CannotBuild, build
-from goldsmith.worker.live.live_side import LiveSide
-from goldsmith.worker.live.returned_values import InputSet
-from goldsmith.worker.live.run_record import failure_of
 
 _PARENT_GONE = 70
 _DEVICE_ERROR = re.compile("(CUDA|HIP|XPU|MPS) error|device-side assert")
