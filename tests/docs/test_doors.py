@@ -249,7 +249,7 @@ def test_the_action_grades_and_comments(checked: CourseOnDisk, tmp_path: Path) -
     outputs = dict(line.split("=", 1) for line in (tmp_path / "GITHUB_OUTPUT").read_text().splitlines())
     report, page = Path(outputs["report"]), Path(outputs["page"])
     assert report.read_text() == (tmp_path / "GITHUB_STEP_SUMMARY").read_text()
-    assert page.read_text().startswith("<!DOCTYPE html>")
+    assert page.read_text().startswith("<!doctype html>")
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin/gh").write_text('#!/bin/sh\necho "$@"\n')
     (tmp_path / "bin/gh").chmod(0o755)
