@@ -21,13 +21,15 @@ from goldsmith.drafts.specs_of_values import read_array
         ("y (np.ndarray): labels of shape (N,)", "y", ("N",)),
         ("q: [B, H, 2*T, D]", "q", ("B", "H", "2*T", "D")),
         ("x: (..., d_model)", "x", ("d_model",)),
+        ("- Wx: Weights, of shape (D, 4H)", "Wx", ("D", "4*H")),
+        ("attn(key, query=x)\nx = randn(batch, key)\n- key: of shape (N, T)", "key", ("N", "T")),
     ],
 )
 def test_shapes_are_found_in_docstrings(text: str, name: str, shape: tuple[str, ...]) -> None:
     assert shapes_in_docstring(text, name)[0] == shape
 
 
-@pytest.mark.parametrize("text", ["x (optional): a number", "x: a float (see below)", "y: (N, D)", "max(x, 0)"])
+@pytest.mark.parametrize("text", ["x (optional): a number", "x: a float (see below)", "y: (N, D)", "max(x, 0)", "f(x, y=2)\nz = randn(N, D)"])
 def test_what_is_no_shape_is_not_taken_for_one(text: str) -> None:
     assert shapes_in_docstring(text, "x") == []
 
@@ -46,6 +48,13 @@ def test_symbols_that_differ_get_sizes_that_differ(symbols: list[str]) -> None:
 
 def test_what_an_object_was_built_with_decides_about_sizes() -> None:
     assert Sizes({"dim": 6}).shape(("batch", "2*dim")) == (5, 12)
+
+
+def test_a_symbol_has_the_size_of_the_one_setting_that_means_the_same() -> None:
+    settings = {"embed_dim": 24, "num_heads": 3}
+    assert Sizes(settings, by_meaning=True).shape(("N", "S", "E", "H")) == (5, 11, 24, 3)
+    assert Sizes(settings, by_meaning=True).shape(("E", "D")) == (24, 9)
+    assert Sizes({"in_dim": 24, "emb": 8}, by_meaning=True).shape(("D",)) == (9,)
 
 
 @pytest.mark.parametrize(

@@ -31,16 +31,18 @@ _SIZES: tuple[tuple[str, int], ...] = (
 )
 _POOL = (9, 14, 17, 19, 23, 29)
 _WORD = r"[A-Za-z_]\w*"
-_AXIS = rf"(?:{_WORD}|\d+)(?:\s*(?:\*\*|//|[-+*/])\s*(?:{_WORD}|\d+))*"
+_AXIS = rf"(?:{_WORD}|\d+(?:{_WORD})?)(?:\s*(?:\*\*|//|[-+*/])\s*(?:{_WORD}|\d+(?:{_WORD})?))*"
 _SHAPE = re.compile(rf"[(\[]\s*(?:\.\.\.\s*,\s*)?({_AXIS}(?:\s*,\s*{_AXIS})*)?\s*,?\s*[)\]]")
 
 
 class Sizes:
-    """A size for every symbol; `known` sizes are those that an object was built with."""
+    """A size for every symbol; `known` sizes are those that an object was built with. With `by_meaning`, a symbol has
+    the size of the one that means the same: that of `embed_dim` for `E`."""
 
-    def __init__(self, known: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, known: Mapping[str, Any] | None = None, *, by_meaning: bool = False) -> None:
         self._known = {key.lower(): value for key, value in (known or {}).items() if type(value) is int}
         self._given: dict[str, int] = {}
+        self._by_meaning = by_meaning
 
     def of(self, symbol: str) -> int:
         symbol = symbol.lower()
@@ -48,9 +50,11 @@ class Sizes:
             return self._known[symbol]
         if symbol not in self._given:
             taken = {*self._given.values(), *self._known.values()}
-            usual = next((size for pattern, size in _SIZES if re.fullmatch(pattern, symbol)), 0)
+            pattern, usual = next((item for item in _SIZES if re.fullmatch(item[0], symbol)), ("", 0))
             free = (size for size in (usual, *_POOL) if size and size not in taken)
-            self._given[symbol] = next(free, 31 + len(self._given))
+            same = {size for name, size in self._known.items() if pattern and re.fullmatch(pattern, name)}
+            is_known = self._by_meaning and len(same) == 1 and not same & {*self._given.values()}
+            self._given[symbol] = same.pop() if is_known else next(free, 31 + len(self._given))
         return self._given[symbol]
 
     def like(self, symbol: str) -> int:
@@ -79,6 +83,9 @@ def shapes_in_docstring(text: str, name: str) -> list[Shape]:
     found: list[Shape] = []
     for match in re.finditer(rf"(?<![\w.]){re.escape(name)}(?![\w(])", text):
         after = text[match.end() : match.end() + 160]
+        before = text[text.rfind("\n", 0, match.start()) + 1 : match.start()]
+        if before.count("(") > before.count(")") and re.match(r"\s*[,)=]", after):
+            continue  # an item of a call or of another's shape
         after = re.split(rf"\n\s*(?:\w+\s*[:(]|Returns?\b|- {_WORD})|;|\.\s", after)[0]
         shape = next(_shapes(after), None)
         if shape is not None and shape not in found:
@@ -96,7 +103,7 @@ def _shapes(text: str) -> Iterator[Shape]:
         axes = match.group(1)
         if axes is None:
             continue
-        parts = [re.sub(r"\s+", "", part) for part in axes.split(",")]
+        parts = [re.sub(r"\b(\d+)(?=[A-Za-z_])", r"\1*", re.sub(r"\s+", "", part)) for part in axes.split(",")]
         words = [part for part in parts if not part.isdigit()]
         if all(re.fullmatch(rf"{_WORD}|.*[-+*/].*|\d+", part) for part in parts) and _are_axes(words, match, text):
             yield tuple(parts)

@@ -126,6 +126,7 @@ class _Guesser:
     def __init__(self, function: Any, known: Known, text: str, arguments: int, depth: int) -> None:
         self._known, self._text, self._depth = known, text, depth
         self._sizes = Sizes(known.settings)
+        self._sizes_by_meaning = Sizes(known.settings, by_meaning=True)
         self._usage = usage.usages_of(function)
         self._lone = arguments == 1
         self._constructs = inspect.isclass(function)
@@ -285,7 +286,7 @@ class _Guesser:
         return found or (only_shape(self._text) if self._lone else [])
 
     def _arrays(self, name: str, library: str, kind: str) -> Iterator[Spec]:
-        shapes = [self._sizes.shape(item) for item in self._documented(name)]
+        shapes = [sizes.shape(it) for it in self._documented(name) for sizes in (self._sizes_by_meaning, self._sizes)]
         batch, length = 5, 11
         lower = name.lower()
         by_name = [value for key, value in self._known.settings.items() if _begins_alike(lower, key, value)]
