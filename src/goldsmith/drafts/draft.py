@@ -44,8 +44,9 @@ def propose(job: Job) -> Proposal:
     _observe(job, sightings, targets, budget)
     finder = Finder(targets, sightings, job.seed)
     calls = finder.calls(budget, reserve=_PROOF_S)
-    others = OtherSolutions(folder, _files(targets, folder))
-    own_code = OwnCode(OwnFiles.of(job), frozenset(name for item in targets for name in item.calls))
+    parts = frozenset(name for item in targets for name in item.calls)
+    others = OtherSolutions(folder, _files(targets, folder), parts)
+    own_code = OwnCode(OwnFiles.of(job), parts)
     prover = Prover(job, own_code, lambda draft: head_of([draft], names).replace(_HERE, repr(job.recipe)), others)
     drafting = _Drafting(finder, prover, calls, sightings, job.seed, budget)
     drafts = drafting.outputs(targets) if job.kind in ("outputs", "both") else []
@@ -60,9 +61,8 @@ def propose(job: Job) -> Proposal:
             drafts = [*(drafts or drafting.initial_of(model, targets)), trained]
     left_out = drafting.left_out(targets, drafts) if drafts == [] or job.kind != "checkpoint" else {}
     source = write_recipe(job.assignment, drafts, left_out, names, notes)
-    parts = tuple(dict.fromkeys(draft.part for draft in drafts))
     short = {name.rpartition(":")[2]: why for name, why in left_out.items()}
-    return Proposal(source, len(drafts), parts, short)
+    return Proposal(source, len(drafts), tuple(dict.fromkeys(draft.part for draft in drafts)), short)
 
 
 def _observe(job: Job, sightings: Sightings, targets: Sequence[Target], budget: Budget) -> None:

@@ -2,35 +2,55 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import importlib
 import importlib.machinery
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
 
 from goldsmith.source_code.rewriting.right_variants import whole_variants
+from goldsmith.source_code.unwritten import functions_in
 
-_MOST = 20
+ENOUGH = 20
+"""How many variants a case is tried on that differ in what it runs."""
+_MOST = 48
+"""How many are made: each rewrite applies to some functions only, and mixtures of all of them reach the others."""
 
 
 class OtherSolutions:
     """The solution's files rewritten in ways that must not matter, all of them at once in each variant."""
 
-    def __init__(self, folder: Path, files: Mapping[str, Path]) -> None:
-        """Rewrite `files`, which are those of modules, by name."""
+    def __init__(self, folder: Path, files: Mapping[str, Path], parts: Collection[str]) -> None:
+        """Rewrite `files`, which are those of modules, by name; `parts` are the functions whose runs are known."""
         self._folder, self._wanted = f"{folder}{os.sep}", list(files)
         made = {str(file): whole_variants(file.read_bytes(), most=_MOST) for file in dict.fromkeys(files.values())}
         self._codes: list[Mapping[str, CodeType]] = []
+        self._forms: list[Mapping[tuple[str, str], str]] = []
+        self._parts = frozenset(parts)
         self.names: list[str] = []
+        own = {file: _functions(Path(file).read_bytes()) for file in made}
         for number in range(max(map(len, made.values()), default=0)):
             chosen = {file: items[number % len(items)] for file, items in made.items() if items}
             self._codes.append({file: compile(it.content, file, "exec") for file, it in chosen.items()})
+            forms = {(file, name): form for file, it in chosen.items() for name, form in _functions(it.content).items()}
+            self._forms.append({key: form for key, form in forms.items() if own[key[0]].get(key[1], form) != form})
             self.names.append(" and ".join(dict.fromkeys(item.description for item in chosen.values())))
         self._modules: dict[int, dict[str, ModuleType]] = {}
+
+    def differing_in(self, runs: Collection[str]) -> list[int]:
+        """Return up to `ENOUGH` variants that write what a case runs in different ways, and helpers of which nobody
+        knows whether it does."""
+        found: dict[tuple[tuple[tuple[str, str], str], ...], int] = {}
+        for number, forms in enumerate(self._forms):
+            here = {key: form for key, form in forms.items() if not runs or key[1] in runs or key[1] not in self._parts}
+            if here:
+                found.setdefault(tuple(sorted(here.items())), number)
+        return sorted(found.values())[:ENOUGH]
 
     def works(self, number: int) -> bool:
         """Say whether a variant's modules can be imported at all; where they cannot, it is no solution."""
@@ -41,9 +61,6 @@ class OtherSolutions:
             except (Exception, SystemExit):
                 return False
         return True
-
-    def __len__(self) -> int:
-        return len(self._codes)
 
     @contextlib.contextmanager
     def in_place(self, number: int) -> Iterator[None]:
@@ -75,6 +92,11 @@ class OtherSolutions:
         for name in found:
             del sys.modules[name]
         return found
+
+
+def _functions(source: bytes) -> dict[str, str]:
+    """Return how functions and methods are written, by dotted name."""
+    return {name: ast.dump(node) for name, node in (functions_in(source) or {}).items()}
 
 
 def _place(module: Any) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from goldsmith.drafts.other_solutions import OtherSolutions
+from goldsmith.drafts.other_solutions import ENOUGH, OtherSolutions
 from goldsmith.drafts.random_draws import watch_draws
 from goldsmith.drafts.recipe_text import Block, DraftCase
 from goldsmith.errors.recipe import RecipeMisuse
@@ -65,9 +65,9 @@ class Prover:
         kept, reason, _ = self._choose(draft, (), deadline)
         dropped: dict[str, str] = {}
         against: list[int] = []
-        tried = 0
+        tried = wanted = 0
         while kept:  # without the blocks on which one variant disagrees, others may
-            failing, tried = self._disagreeing(draft.with_blocks(kept))
+            failing, tried, wanted = self._disagreeing(draft.with_blocks(kept))
             if not failing:
                 break
             if set(failing) <= set(against):
@@ -78,8 +78,10 @@ class Prover:
         if not kept:
             return None, reason
         remarks = [f"Left out: {label}. {why[0].upper()}{why[1:]}." for label, why in dropped.items()]
-        if tried < len(self._others or ()):
-            remarks.append(f"It is slow: tried on {tried} of {len(self._others or ())} other right solutions.")
+        if tried < wanted:
+            remarks.append(f"It is slow: tried on {tried} of {wanted} other right solutions.")
+        elif self._others is not None and tried < ENOUGH:
+            remarks.append(f"Tried on {tried} other right solutions: no more ways to write what it runs are known.")
         proved = dataclasses.replace(draft.with_blocks(kept), remarks=(*draft.remarks, *remarks))
         self.recorded = _outputs(self._run(proved, "kept"))
         self._known |= self.recorded
@@ -175,22 +177,23 @@ class Prover:
         other = [path for path in mine if not _is_number(mine[path]) and mine[path] != theirs[path]]
         return next(iter([*other, *_far(mine, theirs)]), "")
 
-    def _disagreeing(self, draft: DraftCase) -> tuple[list[int], int]:
-        """Return the variants of the solution that do not agree with a case, one of each kind of disagreement, and how
-        many were tried before the time was up."""
+    def _disagreeing(self, draft: DraftCase) -> tuple[list[int], int, int]:
+        """Return the variants of the solution that do not agree with a case, one of each kind of disagreement, how
+        many were tried before the time was up, and how many there are."""
         found: dict[str, int] = {}
         if self._others is None:
-            return [], 0
+            return [], 0, 0
         first = self._run(draft, "first")
         deadline = time.process_time() + _OTHERS_TIMEOUT_S
-        for number in range(len(self._others)):
+        wanted = self._others.differing_in(first.runs)
+        for tried, number in enumerate(wanted):
             if time.process_time() > deadline:
-                return list(found.values()), number
+                return list(found.values()), tried, len(wanted)
             with self._others.in_place(number):
                 problem = self._is_replayed(draft, first, _seed_of(first, self._seed))
             if problem and self._others.works(number):
                 found.setdefault(problem, number)
-        return list(found.values()), len(self._others)
+        return list(found.values()), len(wanted), len(wanted)
 
     def _named(self, number: int) -> str:
         assert self._others is not None
