@@ -29,7 +29,10 @@ def test_shapes_are_found_in_docstrings(text: str, name: str, shape: tuple[str, 
     assert shapes_in_docstring(text, name)[0] == shape
 
 
-@pytest.mark.parametrize("text", ["x (optional): a number", "x: a float (see below)", "y: (N, D)", "max(x, 0)", "f(x, y=2)\nz = randn(N, D)"])
+@pytest.mark.parametrize(
+    "text",
+    ["x (optional): a number", "x: a float (see below)", "y: (N, D)", "max(x, 0)", "f(x, y=2)\nz = randn(N, D)"],
+)
 def test_what_is_no_shape_is_not_taken_for_one(text: str) -> None:
     assert shapes_in_docstring(text, "x") == []
 

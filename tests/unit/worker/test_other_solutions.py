@@ -8,7 +8,7 @@ import pytest
 
 from goldsmith.drafts.other_solutions import ENOUGH, OtherSolutions
 
-SOURCE = '''
+SOURCE = """
 import numpy as np
 
 
@@ -25,7 +25,7 @@ def reverse(x):
 
 def keep(x):
     return x
-'''
+"""
 
 
 @pytest.fixture
