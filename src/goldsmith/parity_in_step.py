@@ -16,8 +16,9 @@ from typing import Any
 from goldsmith.errors.parity import NotCallable
 from goldsmith.frameworks.framework import conditions
 from goldsmith.gold.arrays import dtype_name, is_tensor
-from goldsmith.gold.calibration import SAFETY
+from goldsmith.gold.tolerances import SAFETY
 from goldsmith.judge.module_names import module_names
+from goldsmith.judge.policy import IN_STEP, IN_STEP_ALONE
 from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, CaseVerdict
 from goldsmith.model_parity.carry_weights import turned_matrices, unplaced_words
 from goldsmith.model_parity.result import (
@@ -48,11 +49,6 @@ from goldsmith.weights.models import is_module
 from goldsmith.weights.rules import Adapter
 from goldsmith.weights.transplant import CannotPlace, Transplant, plan
 
-IN_PLACE = {"float64": 1e-9, "float32": 1e-4, "float16": 2e-2, "bfloat16": 1e-1}
-"""Distance, relative to the reference, from which a module that is right by itself passes an error on, by dtype."""
-ALONE = {"float64": 1e-11, "float32": 1e-6, "float16": 2e-3, "bfloat16": 1.5e-2}
-"""Distance up to which a module that was given the reference's values agrees without further question: a few units in
-the last place of its dtype. Up to the distance above, it depends on the reference's noise."""
 _NOISE_SEED = 1
 _GUESSES = 2
 """Guesses that are tried: each takes a pass of both models."""
@@ -128,7 +124,7 @@ def compare_in_step(
             weights=CarriedWeights(unplaced=problem.unplaced, free=problem.free),
         )
     modules = dict(reference.named_modules()), dict(candidate.named_modules())
-    limit, alone = (rtol if rtol is not None else table[_dtype(mine, theirs)] for table in (IN_PLACE, ALONE))
+    limit, alone = (rtol if rtol is not None else table[_dtype(mine, theirs)] for table in (IN_STEP, IN_STEP_ALONE))
     with contextlib.ExitStack() as stack:
         stack.enter_context(random_state_kept(seed))
         given, *others = input_sets(inputs)
@@ -357,8 +353,8 @@ def _shapes(weights: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
 
 def _dtype(*sides: Mapping[str, Any]) -> str:
     """Return the coarsest dtype of the weights."""
-    known = [dtype_name(item) for weights in sides for item in weights.values() if dtype_name(item) in IN_PLACE]
-    return max(known, key=lambda name: IN_PLACE[name], default="float32")
+    known = [dtype_name(item) for weights in sides for item in weights.values() if dtype_name(item) in IN_STEP]
+    return max(known, key=lambda name: IN_STEP[name], default="float32")
 
 
 def _call(model: Any, given: InputSet) -> Callable[[], Any]:

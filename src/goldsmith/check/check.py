@@ -41,6 +41,7 @@ from goldsmith.judge.bounds import (
 )
 from goldsmith.judge.coverage import PartCoverage
 from goldsmith.judge.parts import RIGHT, judge_parts
+from goldsmith.judge.policy import CLEAR
 from goldsmith.judge.unwritten_code import name_unwritten
 from goldsmith.judge.verdicts import (
     AGREES,
@@ -63,8 +64,6 @@ from goldsmith.workspace.temporary import private_folder
 Result = TypeVar("Result")
 MAX_TRIED = 8
 """Changed provided parts for which it is found out one by one whether any case runs them."""
-CLEAR = 1e-3
-"""Relative error of a case's first wrong record from which the case shows clearly that something is wrong."""
 
 
 def check(assignment: Subject, submission: Submission, request: Request) -> Verdict:

@@ -22,7 +22,9 @@ from goldsmith.gold.tolerances import (
     ATOL,
     DRAWS,
     DWARFS,
+    NOISY_SAFETY,
     RTOL,
+    SAFETY,
     Noise,
     Tolerance,
     apply_pin,
@@ -41,9 +43,6 @@ if TYPE_CHECKING:
 
     Array = npt.NDArray[np.float64]
 
-SAFETY = 3.0
-"""Tolerance over noise. Real differences between configurations were up to 1.3 times what such trials showed."""
-NOISY_SAFETY = 10.0
 NOISY, COARSE = 1e-3, 32
 """An element that moves by more than this share of the tensor's size, or this many units in the last place of a coarse
 type, is pure noise."""

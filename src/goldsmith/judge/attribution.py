@@ -32,6 +32,7 @@ from goldsmith.judge.localisation import (
     sources,
     with_extra_weights,
 )
+from goldsmith.judge.policy import CLEARLY
 from goldsmith.judge.trace_pairs import TracePair, pair_traces
 from goldsmith.judge.traces import Call
 from goldsmith.judge.verdicts import (
@@ -39,11 +40,11 @@ from goldsmith.judge.verdicts import (
     COULD_NOT_RUN,
     CUT_OFF,
     DIFFERS,
+    OWN_WEIGHTS,
     PROVIDED_CHANGED,
     CaseVerdict,
     ModuleVerdict,
 )
-from goldsmith.judge.weight_caveat import OWN_WEIGHTS
 from goldsmith.runs.run import CaseRuns
 
 if TYPE_CHECKING:
@@ -53,8 +54,6 @@ if TYPE_CHECKING:
 OUTPUT_NOT_FOUND = "what gold's returned is nowhere to be found"
 """The reason given for a module that has no partner, inside one that has: that one goes wrong there."""
 _RIGHT = (AGREES, PROVIDED_CHANGED)
-_CLEARLY = 10.0
-"""How many times what a trace would miss an error is that it cannot have missed."""
 KINDS_WITHOUT_CULPRIT = ("weights", OWN_WEIGHTS, "import", "package")
 """Kinds of failure that say nothing about the code of any one part."""
 
@@ -168,7 +167,7 @@ def _contradicts(pair: TracePair, verdict: CaseVerdict, entry: CaseEntry) -> boo
     recorded = {item.sha256: wrong[item.path] for item in entry.tensors if item.path in wrong}
     right = (call for call in pair.gold if recorded and call.own and pair.outcome(call) == AGREES)
     return any(
-        recorded.get(array_hash(output), 0.0) > _CLEARLY * pair.limit(call)
+        recorded.get(array_hash(output), 0.0) > CLEARLY * pair.limit(call)
         for call in right
         for output in call.outputs
         if is_whole(output)

@@ -6,25 +6,17 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from goldsmith.gold.arrays import array_hash
-from goldsmith.gold.calibration import NOISY_SAFETY
 from goldsmith.gold.call_forms import function_key
 from goldsmith.gold.manifest import CaseEntry
+from goldsmith.gold.tolerances import NOISY_SAFETY
 from goldsmith.gold.trace_tensors import is_whole
 from goldsmith.judge.coverage import PartCoverage
+from goldsmith.judge.policy import EXPLAINED, MAX_CALL_NOISE, MAX_CALL_ROUNDING
 from goldsmith.judge.traces import Call
 from goldsmith.judge.verdicts import AGREES, CaseVerdict
 
 if TYPE_CHECKING:
     from goldsmith.judge.trace_pairs import TracePair
-
-MAX_NOISE = 0.1
-"""Relative error from which a call counts as wrong however noisy it is: what moves so far shows nothing."""
-MAX_ROUNDING = 1e-3
-"""Relative error that rounding to float32 alone may cause in one call: `sin(1000 t)`, written in two right ways, is off
-by 7e-5, angles of rotary embeddings at position 4,000 by 2e-4."""
-EXPLAINED = 100.0
-"""How many times farther off than the call that causes it a case may be. Nothing between the two amplifies more unless
-it is unstable itself, and then noise was measured."""
 
 
 def measured_noise(calls: Sequence[Call], entry: CaseEntry) -> dict[int, float]:
@@ -47,7 +39,7 @@ def measured_noise(calls: Sequence[Call], entry: CaseEntry) -> dict[int, float]:
 
 def noise_limits(calls: Sequence[Call], entry: CaseEntry) -> dict[int, float]:
     """Return by position how far a call may be off by its own noise, which few trials have measured."""
-    return {at: min(NOISY_SAFETY * noise, MAX_NOISE) for at, noise in measured_noise(calls, entry).items()}
+    return {at: min(NOISY_SAFETY * noise, MAX_CALL_NOISE) for at, noise in measured_noise(calls, entry).items()}
 
 
 def allow_rounding(pair: TracePair, verdicts: Mapping[str, CaseVerdict], shown: PartCoverage) -> None:
@@ -55,7 +47,7 @@ def allow_rounding(pair: TracePair, verdicts: Mapping[str, CaseVerdict], shown: 
     rounding cannot be why."""
     verdict = verdicts[pair.case]
     case_error = max((leaf.relative for leaf in verdict.natural if not leaf.agrees), default=0.0)
-    limit = min(MAX_ROUNDING, case_error / EXPLAINED)
+    limit = min(MAX_CALL_ROUNDING, case_error / EXPLAINED)
     strict = [call for call in pair.gold if limit > pair.limit(call) and _is_float32(call)]
     cleared = [call for call in strict if _is_cleared(call.name, verdicts, shown)]
     pair.noise = {**pair.noise, **{call.position: limit for call in cleared}}

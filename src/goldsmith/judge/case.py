@@ -14,25 +14,12 @@ from goldsmith.gold.arrays import numbers_of
 from goldsmith.gold.precision import computed_dtype, is_float64
 from goldsmith.gold.tolerances import Tolerance
 from goldsmith.judge.criteria import Criteria
+from goldsmith.judge.policy import FINEST, NEAR, ROUNDING, SHARPER
 from goldsmith.judge.reduced_precision import coarser_dtype, explains, is_unseen
 from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, CUT_OFF, DIFFERS, ERROR, CaseVerdict
 from goldsmith.judge.weight_caveat import with_caveat
 from goldsmith.runs.conditions import FLOAT64, REPEAT, TRACED, Conditions
 from goldsmith.runs.run import CaseRuns, Failure
-
-SHARPER, FINEST = 0.1, 1e-6
-"""In float64 a tolerance is multiplied by the first, but never below the second: there is no rounding there, while
-details on which right answers differ (an epsilon in clipping) remain. The weakest bug ever measured is three times as
-large."""
-ROUNDING = 30.0
-"""How many times its tolerance a result in float32 may be off if it is right in float64: that is a different order of
-operations, not a bug. It does not excuse code that computes in float16, which a run in float64 does not show."""
-
-
-NEAR = 3.0
-"""Up to how many times its tolerance a result is close, where float64 does not decide: tolerances are three times the
-noise that was seen, and right work has been 1.04 times as far off as allowed. No bug has been measured so near."""
-
 
 _SECOND_RUNS = ("traced", "repeat")
 _RAISED = ("raised", "none", "call", "stub")

@@ -7,11 +7,10 @@ import math
 
 from goldsmith.comparison.results import SKETCHED, TEXTS, LeafComparison, shown_numbers
 from goldsmith.judge.case import shown_path
+from goldsmith.judge.policy import STEP_LIMITS
 from goldsmith.judge.verdicts import CaseVerdict
 
 _DIGITS = 6
-STEP_LIMITS = (1.0, 10.0, 1000.0, math.inf)
-"""Upper limits of the steps in which students are told how far an answer is off, in units of tolerance."""
 STEP_WORDS = ("right", "slightly off", "clearly off", "far off")
 
 

@@ -17,17 +17,12 @@ import msgspec
 from goldsmith.gold.gradient_projections import projections
 from goldsmith.gold.sketches.sketch import Sketch
 from goldsmith.gold.trace_tensors import is_whole
+from goldsmith.judge.policy import GRADIENTS_FAR, MAX_CASES_ALONE, MAX_HUNG_CALLS
 from goldsmith.judge.trace_pairs import TracePair, arguments, is_cut_off, off_by, plain_apart
 from goldsmith.judge.traces import Call, ValueIndex, as_numbers, in_order_of_return
 from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, ModuleVerdict, Outcome
 from goldsmith.runs.run import Failure
 
-MAX_CASES_ALONE = 4
-"""Number of cases in which modules are run alone, one of each kind: a kind's code is the same everywhere."""
-MAX_HUNG_CALLS = 3
-"""Number of calls that time out before no more are made."""
-FAR = 1e-3
-"""Relative error from which gradients count as different."""
 NEVER_CALLED = "is never called"
 
 
@@ -125,7 +120,7 @@ def judge_gradients(isolate: Isolate, pair: TracePair) -> list[ModuleVerdict]:
             continue
         if any(call.holds(other) and other.gradients and not other.can_be_repeated for other in pair.gold):
             continue  # whether it is one of those cannot be told
-        if _gradients_apart(answer.gradients, call.gradients) > FAR:
+        if _gradients_apart(answer.gradients, call.gradients) > GRADIENTS_FAR:
             source = _verdict(pair, call, DIFFERS, alone=True, source=True, why="what it passes back is wrong")
             return [*found, source]
     return found
@@ -139,7 +134,7 @@ def _gradients_apart(passed: Mapping[str, Any], gold: Mapping[str, Sequence[floa
         gap = max(abs(one - two) for one, two in zip(along, other, strict=True))
         if not all(map(math.isfinite, other)):
             return math.inf
-        worst = max(worst, gap / size if size else float(gap > FAR))
+        worst = max(worst, gap / size if size else float(gap > GRADIENTS_FAR))
     thawed = [value for name, value in passed.items() if name not in gold and name.startswith("thawed.")]
     extra = [projections(value)[0] for value in thawed]
     return max([worst, *(float(size > 0) for size in extra)])

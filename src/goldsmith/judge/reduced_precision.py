@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from goldsmith.comparison.results import LeafComparison
 from goldsmith.gold.load import GoldCase
+from goldsmith.judge.policy import EXAMINED, ROUNDED, ROUNDED_UNITS
 from goldsmith.judge.verdicts import AGREES, DIFFERS, CaseVerdict
 from goldsmith.runs.run import CaseRuns
 
@@ -13,10 +14,6 @@ _EPS = {"bfloat16": 2.0**-7, "float16": 2.0**-10, "complex32": 2.0**-10, "float3
 _FINEST = 2.0**-52
 _COARSEST = 0.25
 """The eps of an 8-bit float."""
-_NEAR = 0.5
-"""A result that uses more of its tolerance than this is examined closely: rounding to float32 uses 0.3."""
-_ROUNDED, _AMPLIFIED = 0.02, 1000
-"""A relative error above the first, or above the second times a dtype's eps, is not due to rounding to that dtype."""
 
 
 def is_excused(verdict: CaseVerdict) -> bool:
@@ -30,13 +27,13 @@ def needs_dtypes(verdict: CaseVerdict, gold: GoldCase, replayed: CaseRuns) -> bo
     if "dtypes" in replayed.runs or gold.path.suffix != ".pt":
         return False
     if verdict.outcome == AGREES:
-        return is_excused(verdict) or any(leaf.excess > _NEAR for leaf in verdict.natural)
+        return is_excused(verdict) or any(leaf.excess > EXAMINED for leaf in verdict.natural)
     differing = [leaf for leaf in verdict.natural if not leaf.agrees]
     return (
         verdict.outcome == DIFFERS
         and verdict.kind == "values"
         and bool(differing)
-        and all(leaf.problem == "values" and leaf.relative <= _ROUNDED for leaf in differing)
+        and all(leaf.problem == "values" and leaf.relative <= ROUNDED for leaf in differing)
     )
 
 
@@ -58,7 +55,7 @@ def is_unseen(replayed: CaseRuns) -> bool:
 
 def explains(dtype: str, natural: Sequence[LeafComparison]) -> bool:
     """Return whether rounding to a dtype can explain how far off the leaves are."""
-    most = min(_ROUNDED, _AMPLIFIED * _eps(dtype))
+    most = min(ROUNDED, ROUNDED_UNITS * _eps(dtype))
     return all(leaf.agrees or (leaf.problem == "values" and leaf.relative <= most) for leaf in natural)
 
 

@@ -29,12 +29,10 @@ from goldsmith.judge.bounds import (
 )
 from goldsmith.judge.call_limits import noise_limits
 from goldsmith.judge.module_names import module_names
-from goldsmith.judge.traces import CLOSE, INDEX, Call, calls_in, distance, farthest, input_error, same_plain
+from goldsmith.judge.policy import AMPLIFIED, CLOSE
+from goldsmith.judge.traces import INDEX, Call, calls_in, distance, farthest, input_error, same_plain
 from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, ModuleVerdict, Outcome
 from goldsmith.runs.run import CaseRuns
-
-AMPLIFIED = 20.0
-"""How many times farther off than its input a call's output may be and still be explained by its input."""
 
 
 @dataclass

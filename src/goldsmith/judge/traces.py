@@ -24,12 +24,9 @@ from goldsmith.judge.bounds import (
     STEPS_PER_COMPARISON,
     spend,
 )
+from goldsmith.judge.policy import CLOSE
 from goldsmith.judge.trace_bounds import refuse_absurd
 from goldsmith.runs.notes import is_name
-
-CLOSE = 5e-5
-"""Relative distance up to which two tensors of a trace count as the same: ten times the noise of float32 in a deep
-model, and far below the effect of a bug."""
 
 INDEX = "goldsmith"
 """The metadata key of a trace's file that holds its calls."""

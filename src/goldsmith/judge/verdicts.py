@@ -20,6 +20,8 @@ ERROR: Outcome = "error"
 """Goldsmith itself failed: this says nothing for or against the submission."""
 INCONCLUSIVE = "inconclusive"
 """The kind of a comparison that agrees only because noise moves the reference as far."""
+OWN_WEIGHTS = "own-weights"
+"""The kind of a case that differs and in which each ran with weights of its own, since gold could not store them."""
 CUT_OFF = ("timeout", "killed", "memory", "exit")
 """Kinds of failure after which it is unknown how far a case got."""
 _GRAVITY: tuple[Outcome, ...] = (ERROR, DIFFERS, COULD_NOT_RUN, PROVIDED_CHANGED, AGREES)

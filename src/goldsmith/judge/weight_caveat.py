@@ -10,9 +10,8 @@ import msgspec
 
 from goldsmith.gold.arrays import is_array, numbers_of
 from goldsmith.gold.load import GoldCase
-from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, CaseVerdict
+from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, OWN_WEIGHTS, CaseVerdict
 
-OWN_WEIGHTS = "own-weights"
 CAVEAT = "its own weights were used; only their statistics could be compared"
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from goldsmith.errors.parity import IdleRule
+from goldsmith.judge.policy import AGREEING
 from goldsmith.model_parity.both_sides import BothSides
 from goldsmith.model_parity.guess_score import NOT_COUNTED, ModuleScores, Score
 from goldsmith.model_parity.own_weights import load_what_fits, pair_own_weights
@@ -26,8 +27,6 @@ from goldsmith.runs.implementation import LINEAR, TABLE, Described, IdleLine, Lo
 from goldsmith.weights.placement import size_words
 from goldsmith.weights.rules import fill, match
 
-AGREEING = 1e-5
-"""Relative distance of outputs in float64 up to which an arrangement of weights is taken for the right one."""
 _SCORED = 5
 """Arrangements whose modules are counted."""
 _OTHERS = 3

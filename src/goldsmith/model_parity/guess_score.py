@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from goldsmith.judge.traces import CLOSE, calls_in
+from goldsmith.judge.policy import CLOSE
+from goldsmith.judge.traces import calls_in
 from goldsmith.model_parity.both_sides import BothSides
 from goldsmith.model_parity.modules import ModuleJudge
 from goldsmith.model_parity.result import MERGED, UNPAIRED, VICTIM

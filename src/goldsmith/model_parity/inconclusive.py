@@ -7,13 +7,13 @@ from collections.abc import Mapping
 import msgspec
 
 from goldsmith.comparison.results import Comparison
-from goldsmith.gold.calibration import SAFETY
-from goldsmith.gold.tolerances import BLIND, first_jump
+from goldsmith.gold.tolerances import BLIND, SAFETY, first_jump
 from goldsmith.judge.blind_records import undecided
 from goldsmith.judge.case import shown_path
+from goldsmith.judge.policy import NEAR_BY_FEW_TRIALS
 from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, INCONCLUSIVE, CaseVerdict
 from goldsmith.model_parity.both_sides import Runs
-from goldsmith.model_parity.noise import NEAR, Limits, Measured, calls_of
+from goldsmith.model_parity.noise import Limits, Measured, calls_of
 from goldsmith.runs.implementation import OUTPUT
 from goldsmith.runs.run import Run
 
@@ -40,7 +40,7 @@ def or_inconclusive(
 def is_near(verdict: CaseVerdict) -> bool:
     """Return whether more trials may decide: values differ, all of them by little more than few trials allow."""
     wrong = [leaf for leaf in verdict.leaves if not leaf.agrees]
-    return verdict.outcome == DIFFERS and bool(wrong) and all(leaf.excess <= NEAR for leaf in wrong)
+    return verdict.outcome == DIFFERS and bool(wrong) and all(leaf.excess <= NEAR_BY_FEW_TRIALS for leaf in wrong)
 
 
 def _undecided(limits: Limits, found: Comparison) -> list[str]:

@@ -15,7 +15,7 @@ from goldsmith.comparison.results import Comparison
 from goldsmith.gold.arrays import numbers_of
 from goldsmith.judge.case import coarsest_dtype, decide
 from goldsmith.judge.evidence import Evidence
-from goldsmith.judge.traces import CLOSE
+from goldsmith.judge.policy import CLOSE, FINEST_OF_PARITY, ORGANISED_DIFFERENTLY
 from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, CaseVerdict, gravest
 from goldsmith.model_parity.both_sides import (
     BothSides,
@@ -29,9 +29,9 @@ from goldsmith.model_parity.both_sides import (
 )
 from goldsmith.model_parity.carry_weights import CannotCarry, CannotConvertWeights, carry_weights
 from goldsmith.model_parity.inconclusive import is_near, or_inconclusive
-from goldsmith.model_parity.judged_modules import ORGANISED_DIFFERENTLY, SMALL, JudgedModules
+from goldsmith.model_parity.judged_modules import SMALL, JudgedModules
 from goldsmith.model_parity.modules import ModuleJudge
-from goldsmith.model_parity.noise import FINEST, Limits, Measured
+from goldsmith.model_parity.noise import Limits, Measured
 from goldsmith.model_parity.output_pairs import CannotPairOutputs
 from goldsmith.model_parity.own_weights import comparable_weights, judge_rounding, rounded_to
 from goldsmith.model_parity.result import CarriedWeights, ParityReport
@@ -338,7 +338,7 @@ class _Judging:
             self.loaded,
             precise,
             self.both.their(precise),
-            FINEST if runs.wide else CLOSE,
+            FINEST_OF_PARITY if runs.wide else CLOSE,
             measured.calls,
             takes_others=self.both.own_inputs is not None,
         )

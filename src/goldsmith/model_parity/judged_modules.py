@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 import msgspec
 
 from goldsmith.judge.localisation import sources
+from goldsmith.judge.policy import ORGANISED_DIFFERENTLY
 from goldsmith.judge.verdicts import DIFFERS, CaseVerdict, ModuleVerdict
 from goldsmith.model_parity.result import HOLDS, INFERRED, INSIDE, SEEN, SOURCE, FirstWrong, How, ModuleParity
 
-ORGANISED_DIFFERENTLY = 1e-9
-"""Two models whose outputs agree to this in float64 compute the same, whatever is inside."""
 SMALL = "module"
 """The kind of verdict on a module that differs by less than the output shows."""
 

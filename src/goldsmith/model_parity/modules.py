@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from goldsmith.judge.localisation import IsolatedResult, IsolatedRuns, judge_calls, sources
+from goldsmith.judge.policy import GRADIENTS_FAR_IN_PARITY
 from goldsmith.judge.trace_pairs import TracePair, off_by
 from goldsmith.judge.traces import Call, as_numbers, calls_in, distance, in_order_of_return
 from goldsmith.judge.verdicts import AGREES, DIFFERS, ModuleVerdict
@@ -29,8 +30,6 @@ from goldsmith.runs.run import Failure, Run
 
 MOST_ALONE = 2000
 """Calls that are made alone: a model has some dozen for each layer."""
-_GRADIENTS_FAR = 1e-5
-"""Relative distance from which gradients that one module passes back count as different, in float64."""
 _NO_FAILURE = Failure(kind="raised", message="it was not run")
 
 
@@ -366,4 +365,8 @@ def _far(theirs: Any, mine: Any) -> bool:
     if theirs is None:
         return bool(np.abs(one).max(initial=0.0) > 0)
     two = np.asarray(_numbers(theirs), dtype="float64")
-    return one.shape == two.shape and distance(two, one) > _GRADIENTS_FAR and bool(np.linalg.norm(two - one) > 1e-12)
+    return (
+        one.shape == two.shape
+        and distance(two, one) > GRADIENTS_FAR_IN_PARITY
+        and bool(np.linalg.norm(two - one) > 1e-12)
+    )

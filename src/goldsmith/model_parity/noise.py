@@ -9,22 +9,13 @@ from typing import Any
 import msgspec
 
 from goldsmith.gold.arrays import difference_of, is_array, leaf_facts, numbers_of
-from goldsmith.gold.calibration import (
-    CONTROLS,
-    NARROWED,
-    NOISE,
-    NOISY_SAFETY,
-    SAFETY,
-    ZERO,
-    Calibrated,
-    Trials,
-    calibrate,
-)
+from goldsmith.gold.calibration import CONTROLS, NARROWED, NOISE, ZERO, Calibrated, Trials, calibrate
 from goldsmith.gold.facts import CaseFacts, FileFacts, LeafFacts
 from goldsmith.gold.files import NOISY_PREFIX
 from goldsmith.gold.precision import computed_dtype, is_float64, unit_of
 from goldsmith.gold.safetensors_reader import Bfloat16
-from goldsmith.gold.tolerances import MOSTLY, Tolerance, with_floor
+from goldsmith.gold.tolerances import MOSTLY, NOISY_SAFETY, SAFETY, Tolerance, with_floor
+from goldsmith.judge.policy import FINEST_OF_PARITY
 from goldsmith.judge.traces import Call, calls_in, farthest
 from goldsmith.runs.conditions import OWN, WIDE
 from goldsmith.runs.implementation import Implementation
@@ -37,14 +28,8 @@ three times as large."""
 _WIDE_TRIALS = 2
 MORE = 12
 """How many are taken, in each dtype, where so few do not decide."""
-NEAR = 4.0
-"""How many times its tolerance a value is off at most where more trials may decide. The noise of a normalisation that
-computes in float32 inside a float64 model is 1.02 to 1.55 times what two trials show."""
 _OTHER_BITS = 2.0**-40
 """How far inputs are moved to see whether a run in float64 rounds to a coarser dtype, which would not show it."""
-FINEST = 3e-7
-"""The smallest relative tolerance in float64. Two right models agree to 1e-12 there, or to 6e-8 where they keep a table
-that was computed in float32; a wrong epsilon (1e-6 for 1e-12) makes a norm 5e-7 off."""
 _COARSE = 1e-10
 """Noise in float64 from which a model has constants that were rounded to float32, as frequencies are. Rounding in
 float64 is four orders of magnitude smaller."""
@@ -126,7 +111,7 @@ def measure_noise(
 
 
 def _with_finest(tolerance: Tolerance) -> Tolerance:
-    found = with_floor(tolerance, "float64", FINEST)
+    found = with_floor(tolerance, "float64", FINEST_OF_PARITY)
     if found.max is None or (tolerance.max or 0.0) <= _COARSE:
         return found
     return msgspec.structs.replace(found, max=_FARTHEST * found.max)
@@ -207,8 +192,8 @@ def _allow_zeros(found: Measured, gold: Mapping[str, Any], exact: Mapping[str, A
             limits.tolerances[path] = Tolerance(
                 kind="measured",
                 reason="it is zero but for rounding",
-                l2=FINEST,
-                max=FINEST,
+                l2=FINEST_OF_PARITY,
+                max=FINEST_OF_PARITY,
                 noisy=values.size,
                 noisy_limit=limit,
             )

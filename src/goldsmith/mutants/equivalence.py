@@ -11,15 +11,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from goldsmith.gold.arrays import numbers_of
+from goldsmith.judge.policy import CLEAR
 from goldsmith.runs.conditions import Perturbation
-
-SAME = 1e-9
-"""Largest relative deviation in float64 at which a mutant counts as not told apart.
-
-The weakest real mistake ever measured is three thousand times as large.
-"""
-CLEAR = 1e-3
-"""Relative deviation that any tolerance sees. Of several conditions that show one, the first is the easiest to add."""
 
 _COARSE: tuple[Perturbation, ...] = ("overflow", "huge")
 """Conditions under which rounding itself is larger than what float64 usually shows."""

@@ -16,10 +16,11 @@ from goldsmith.check.check_context import CheckContext
 from goldsmith.check.replay_workspace import ReplayWorkspace
 from goldsmith.foundation.wording import count_of, line_place
 from goldsmith.judge.case import is_settled, shown_path
+from goldsmith.judge.policy import CLEAR, SAME
 from goldsmith.judge.reduced_precision import is_excused
 from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, CUT_OFF, ERROR, CaseVerdict
 from goldsmith.mutants.baselines import InternalTests, customary_case, plainly_differs
-from goldsmith.mutants.equivalence import ADVICE, CLEAR, SAME, WHY, deviation, deviation_under, only_wide
+from goldsmith.mutants.equivalence import ADVICE, WHY, deviation, deviation_under, only_wide
 from goldsmith.mutants.mutants import Mutant
 from goldsmith.mutants.normal_form import are_same_program
 from goldsmith.mutants.results import COULD_NOT_RUN as UNTRIED

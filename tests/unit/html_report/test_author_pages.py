@@ -15,8 +15,8 @@ from goldsmith.courses.grade.grades import grade
 from goldsmith.html_report.page import render_report
 from goldsmith.html_report.verdict_page import verdict_report
 from goldsmith.judge.case import decide
-from goldsmith.judge.leaf_words import STEP_LIMITS, step_of
-from goldsmith.judge.traces import CLOSE
+from goldsmith.judge.leaf_words import step_of
+from goldsmith.judge.policy import CLOSE, STEP_LIMITS
 from goldsmith.judge.verdicts import AGREES, DIFFERS, CaseVerdict, ModuleVerdict, Verdict, gravest
 from support.made_pages import an_environment, author_page, evidence_of
 from support.made_verdicts import rubric

@@ -12,8 +12,9 @@ import pytest
 from goldsmith.judge.attribution import Blame
 from goldsmith.judge.coverage import PartCoverage
 from goldsmith.judge.localisation import IsolatedRuns, chosen_by_gold, judge_calls
+from goldsmith.judge.policy import CLOSE
 from goldsmith.judge.trace_pairs import TracePair, off_by
-from goldsmith.judge.traces import CLOSE, Call, input_error, same_plain
+from goldsmith.judge.traces import Call, input_error, same_plain
 from goldsmith.judge.verdicts import CaseVerdict, ModuleVerdict
 from support.made_verdicts import case, failed, leaf
 

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from goldsmith.gold.manifest import CaseEntry
-from goldsmith.judge.call_limits import MAX_NOISE, MAX_ROUNDING, allow_rounding, noise_limits
+from goldsmith.judge.call_limits import allow_rounding, noise_limits
 from goldsmith.judge.coverage import PartCoverage
+from goldsmith.judge.policy import CLOSE, MAX_CALL_NOISE, MAX_CALL_ROUNDING
 from goldsmith.judge.trace_pairs import TracePair
-from goldsmith.judge.traces import CLOSE, Call
+from goldsmith.judge.traces import Call
 from support.made_verdicts import case, leaf
 
 SHOWN = PartCoverage({"waves": ("wave",), "whole": ("mix", "wave")}, {})
@@ -31,7 +32,7 @@ def entry(**noise: float) -> CaseEntry:
     return CaseEntry(**texts, **lists, **tables, **rest, call_noise=noise)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(("noise", "limit"), [(1e-6, 1e-5), (3e-4, 3e-3), (0.5, MAX_NOISE)])
+@pytest.mark.parametrize(("noise", "limit"), [(1e-6, 1e-5), (3e-4, 3e-3), (0.5, MAX_CALL_NOISE)])
 def test_noise_of_a_function_or_of_a_module_is_its_limit(noise: float, limit: float) -> None:
     function = noise_limits([call()], entry(**{"wave()": noise}))
     module = noise_limits([call("Mix", model="model", module="mix", function="")], entry(**{"model.mix": noise}))
@@ -48,8 +49,10 @@ def limit_of(own: Any, *, error: float = 0.74, dtype: str = "float32") -> float:
 
 
 def test_a_function_that_its_own_case_clears_in_float64_may_round() -> None:
-    assert limit_of(case("waves", judged_in="float64")) == MAX_ROUNDING
-    assert limit_of(case("waves", natural=(leaf(agrees=True, identical=True),), judged_in="float32")) == MAX_ROUNDING
+    assert limit_of(case("waves", judged_in="float64")) == MAX_CALL_ROUNDING
+    assert (
+        limit_of(case("waves", natural=(leaf(agrees=True, identical=True),), judged_in="float32")) == MAX_CALL_ROUNDING
+    )
 
 
 def test_nothing_else_may() -> None:

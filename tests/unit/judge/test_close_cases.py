@@ -15,8 +15,9 @@ from goldsmith.comparison.api import compare
 from goldsmith.comparison.results import Comparison, shown_numbers
 from goldsmith.courses.grade.scoring import score
 from goldsmith.gold.tolerances import Tolerance
-from goldsmith.judge.case import NEAR, decide
+from goldsmith.judge.case import decide
 from goldsmith.judge.leaf_words import leaf_lines
+from goldsmith.judge.policy import NEAR
 from goldsmith.judge.verdicts import CaseVerdict
 from goldsmith.judge.words import case_sentence, headline
 from support.made_verdicts import case, part, rubric, verdict

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from goldsmith.judge.traces import CLOSE, ValueIndex, distance
+from goldsmith.judge.policy import CLOSE
+from goldsmith.judge.traces import ValueIndex, distance
 
 NUMBERS = st.sampled_from([0.0, -0.0, 1.0, 1.0 + CLOSE / 2, 1.0 + CLOSE * 3, -2.5, 1e30, np.inf, -np.inf, np.nan])
 DTYPES = st.sampled_from(["float32", "float64", "complex64", "int64"])

@@ -11,8 +11,8 @@ import math
 import msgspec
 
 from goldsmith.comparison.results import LeafComparison
-from goldsmith.judge.leaf_words import STEP_LIMITS, step_of
-from goldsmith.judge.traces import CLOSE
+from goldsmith.judge.leaf_words import step_of
+from goldsmith.judge.policy import CLOSE, STEP_LIMITS
 from goldsmith.judge.verdicts import CaseVerdict, ModuleVerdict, Verdict
 
 _NOT_SHOWN = {

@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 
 from goldsmith.foundation.log_injection import without_commands
-from goldsmith.judge.verdicts import Verdict
-from goldsmith.judge.weight_caveat import CAVEAT, OWN_WEIGHTS
+from goldsmith.judge.verdicts import OWN_WEIGHTS, Verdict
+from goldsmith.judge.weight_caveat import CAVEAT
 
 MAX_TEXT_CHARS = 400
 _MAX_NOTES = 20

@@ -27,7 +27,8 @@ from goldsmith.gold.sketches.sketch import Sketch, root_mean_square
 from goldsmith.gold.tolerances import Tolerance
 from goldsmith.gold.trace_tensors import LEFT_OUT
 from goldsmith.judge.case import sharper
-from goldsmith.judge.traces import CLOSE, INDEX, call_ends
+from goldsmith.judge.policy import CLOSE
+from goldsmith.judge.traces import INDEX, call_ends
 
 DIGITS = 16
 """Sums are rounded to their limit over this."""
