@@ -17,7 +17,7 @@ from goldsmith.courses.grade.grades import grade
 from goldsmith.courses.grade.overview import overview_of
 from goldsmith.courses.grade.redaction import code, escaped
 from goldsmith.courses.grade.verdict_markdown import verdict_markdown
-from goldsmith.judge.case import shown_path
+from goldsmith.judge.decision import shown_path
 from goldsmith.judge.leaf_words import STEP_WORDS, how_far, leaf_lines, step_of
 from support.made_verdicts import CASES, case, failed, leaf, part, rubric, shown, source, texts, verdict
 

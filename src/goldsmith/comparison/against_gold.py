@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from goldsmith.comparison.results import Comparison
 from goldsmith.gold.arrays import judged_part
-from goldsmith.gold.load import GoldCase
 from goldsmith.gold.tolerances import Tolerance, with_floor
+
+if TYPE_CHECKING:
+    from goldsmith.gold.load import GoldCase
 
 ROUNDED = 2.0**-20
 """The tolerance that a float64 number needs once rounded to float32: a few units in the last place."""

@@ -10,8 +10,8 @@ from goldsmith.comparison.results import LeafComparison
 from goldsmith.gold.calibration import ALLOWED_NOISE
 from goldsmith.gold.facts import is_allowed
 from goldsmith.gold.tolerances import BLIND, Tolerance, blind_paths
-from goldsmith.judge.case import sharper, shown_path
 from goldsmith.judge.criteria import Criteria
+from goldsmith.judge.decision import sharper, shown_path
 from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, INCONCLUSIVE, CaseVerdict
 
 

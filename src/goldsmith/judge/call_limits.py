@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from goldsmith.gold.arrays import array_hash
 from goldsmith.gold.call_forms import function_key
-from goldsmith.gold.manifest import CaseEntry
 from goldsmith.gold.tolerances import NOISY_SAFETY
 from goldsmith.gold.trace_tensors import is_whole
 from goldsmith.judge.coverage import PartCoverage
@@ -16,6 +15,7 @@ from goldsmith.judge.traces import Call
 from goldsmith.judge.verdicts import AGREES, CaseVerdict
 
 if TYPE_CHECKING:
+    from goldsmith.gold.manifest import CaseEntry
     from goldsmith.judge.trace_pairs import TracePair
 
 

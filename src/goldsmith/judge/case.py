@@ -9,13 +9,12 @@ import msgspec
 
 from goldsmith.comparison.against_gold import compare_case
 from goldsmith.comparison.api import compare
-from goldsmith.comparison.results import Comparison, LeafComparison
+from goldsmith.comparison.results import Comparison
 from goldsmith.gold.arrays import numbers_of
 from goldsmith.gold.precision import computed_dtype, is_float64
-from goldsmith.gold.tolerances import Tolerance
 from goldsmith.judge.criteria import Criteria
-from goldsmith.judge.policy import FINEST, NEAR, ROUNDING, SHARPER
-from goldsmith.judge.reduced_precision import coarser_dtype, explains, is_unseen
+from goldsmith.judge.decision import BY_PRECISION, coarsest_dtype, decide, is_rounding, sharper, shown_path
+from goldsmith.judge.reduced_precision import coarser_dtype, is_unseen
 from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, CUT_OFF, DIFFERS, ERROR, CaseVerdict
 from goldsmith.judge.weight_caveat import with_caveat
 from goldsmith.runs.conditions import FLOAT64, REPEAT, TRACED, Conditions
@@ -52,7 +51,7 @@ def is_settled(verdict: CaseVerdict) -> bool:
         return True
     if verdict.outcome == AGREES:
         return bool(verdict.natural) and all(leaf.identical for leaf in verdict.natural)
-    return not _is_rounding(verdict.natural)
+    return not is_rounding(verdict.natural)
 
 
 def is_close(verdict: CaseVerdict) -> bool:
@@ -91,7 +90,7 @@ def is_doubtful(verdict: CaseVerdict, replayed: CaseRuns) -> bool:
     from those may be the reason."""
     if "float64" not in replayed.runs or "float64_strict" in replayed.runs:
         return False
-    against = verdict.outcome == DIFFERS and verdict.kind == "values" and _is_rounding(verdict.natural)
+    against = verdict.outcome == DIFFERS and verdict.kind == "values" and is_rounding(verdict.natural)
     return against or _only_raised_in_float64(replayed)
 
 
@@ -158,68 +157,6 @@ def _judge(verdict: CaseVerdict, met: str, criteria: Criteria, replayed: CaseRun
     return decide(verdict, natural, wide, inside, may_round=not is_unseen(replayed))
 
 
-def decide(
-    verdict: CaseVerdict, natural: Comparison, wide: Comparison | None, inside: str = "", *, may_round: bool = True
-) -> CaseVerdict:
-    """Decide by the comparisons in a case's own dtype and in float64, if there is one. What is right in float64 may be
-    off by rounding in its own dtype, if it `may_round`, unless it computes in the coarser dtype `inside`."""
-    if wide is None:
-        return _with_doubt(_conclude(verdict, natural.agrees, natural, inside), natural)
-    unsaid = {leaf.path for leaf in natural.differing} - {leaf.path for leaf in wide.leaves}
-    rounds = wide.agrees and not natural.agrees and not unsaid and _is_rounding(natural.leaves)
-    if rounds and not inside and may_round:
-        note = "right in float64; rounding takes it a little past its tolerance in its own dtype"
-        return msgspec.structs.replace(
-            verdict, outcome=AGREES, judged_in="float64", leaves=wide.leaves, notes=(*verdict.notes, note)
-        )
-    if natural.agrees:
-        verdict = msgspec.structs.replace(verdict, leaves=wide.leaves, judged_in="float64")
-        return _conclude(verdict, wide.agrees, wide, inside if wide.agrees else "")
-    found = _conclude(verdict, False, natural, inside)
-    return _with_doubt(found, natural) if unsaid and wide.agrees else found
-
-
-def _with_doubt(verdict: CaseVerdict, natural: Comparison) -> CaseVerdict:
-    """Mark a case as close that is off by little, where no run in float64 says anything about what is off."""
-    near = [
-        leaf.problem == "values" and leaf.excess <= NEAR and leaf.tolerance != "pinned" for leaf in natural.differing
-    ]
-    return msgspec.structs.replace(verdict, close=verdict.kind == "values" and bool(near) and all(near))
-
-
-def _conclude(verdict: CaseVerdict, agrees: bool, comparison: Comparison, inside: str) -> CaseVerdict:
-    """Fill in the outcome and reason. `inside` is the dtype, coarser than the case's own, that was computed in."""
-    if agrees:
-        note = f"computed in {inside} inside, and within its tolerance all the same"
-        return msgspec.structs.replace(verdict, notes=(*verdict.notes, note)) if inside else verdict
-    worst = comparison.worst
-    reason = f"{shown_path(worst.path)} differs" if worst else "nothing was recorded"
-    if inside and explains(inside, verdict.natural):
-        return msgspec.structs.replace(
-            verdict, outcome=DIFFERS, reason=f"{reason}: computed in {inside} inside", kind="precision"
-        )
-    return msgspec.structs.replace(verdict, outcome=DIFFERS, reason=reason, kind="values")
-
-
-_NAMED_SECTIONS = ("gradients", "input_gradients", "weights", "loss")
-"""Sections of what two models are compared by, which are part of a value's name."""
-
-
-_SECTIONS = {"output": "the output", "model_state_dict": "the checkpoint"}
-
-
-def shown_path(path: str) -> str:
-    """Return a path as the author knows it, without `output.`; what has no name of its own is an item of what has one:
-    `item 24 of long`."""
-    section, _, rest = path.partition(".")
-    name = path if rest.partition(".")[0].isdecimal() or section in _NAMED_SECTIONS else rest or section
-    items = ""
-    while "." in name and name.rpartition(".")[2].isdecimal():
-        name, _, number = name.rpartition(".")
-        items += f"item {number} of "
-    return items + _SECTIONS.get(name, name)
-
-
 def _distance(verdict: CaseVerdict) -> float:
     return max((leaf.excess for leaf in verdict.leaves), default=0.0)
 
@@ -231,7 +168,7 @@ def _in_float64(
     gold = criteria.gold
     attempt = replayed.runs.get("float64")
     if not gold.reference or attempt is None:
-        rounded = any(item.dtype in _BY_PRECISION[:4] for item in gold.entry.tensors if item.path in expected)
+        rounded = any(item.dtype in BY_PRECISION[:4] for item in gold.entry.tensors if item.path in expected)
         return None, "" if gold.reference or not rounded else "gold keeps no float64 reference"
     if attempt.failure is not None:
         return None, f"it does not run in float64 ({attempt.failure.message.splitlines()[0][:80]})"
@@ -259,27 +196,6 @@ def _is_number(leaf: Any) -> bool:
     return hasattr(leaf, "shape") or (isinstance(leaf, int | float) and not isinstance(leaf, bool))
 
 
-def sharper(tolerance: Tolerance) -> Tolerance:
-    """Tighten a tolerance for float64. Pinned ones stay: a person decided them, while the others were measured in
-    float32."""
-    if tolerance.kind == "pinned" or tolerance.l2 is None or tolerance.max is None:
-        return tolerance
-
-    def limit(value: float) -> float:
-        return min(max(value * SHARPER, FINEST), value)
-
-    return msgspec.structs.replace(
-        tolerance,
-        l2=limit(tolerance.l2),
-        max=limit(tolerance.max),
-        noisy_limit=min(max(tolerance.noisy_limit * SHARPER, tolerance.scale * FINEST), tolerance.noisy_limit),
-    )
-
-
-def _is_rounding(natural: Sequence[LeafComparison]) -> bool:
-    return all(leaf.agrees or (leaf.problem == "values" and leaf.excess <= ROUNDING) for leaf in natural)
-
-
 def _select_leaves(actual: Mapping[str, Any], expected: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """Take the first of several items where gold has only one: extra return values are not a mistake."""
     found, notes = dict(actual), []
@@ -298,16 +214,6 @@ def _select_leaves(actual: Mapping[str, Any], expected: Mapping[str, Any]) -> tu
             del found[other]
         notes.append(f"{shown_path(path)} came as {len(below)} items; the first was judged")
     return found, notes
-
-
-_PRECISIONS = {"float (Python)": "float64", "complex (Python)": "complex128"}
-_BY_PRECISION = ("bfloat16", "float16", "float32", "complex64", "float64", "complex128")
-
-
-def coarsest_dtype(comparison: Comparison) -> str:
-    """Return the smallest floating dtype among the leaves: the one whose rounding decides."""
-    kinds = {_PRECISIONS.get(leaf.gold_dtype, leaf.gold_dtype) for leaf in comparison.leaves}
-    return next((kind for kind in _BY_PRECISION if kind in kinds), "exact")
 
 
 def _with_side_effects(verdict: CaseVerdict, criteria: Criteria, replayed: CaseRuns) -> CaseVerdict:

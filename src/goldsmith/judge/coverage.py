@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from goldsmith.gold.manifest import CaseEntry
 from goldsmith.gold.safetensors_reader import open_mapped
 from goldsmith.judge.traces import calls_in
+
+if TYPE_CHECKING:
+    from goldsmith.gold.manifest import CaseEntry
 
 
 @dataclass(frozen=True)

@@ -6,16 +6,18 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from goldsmith.comparison.against_gold import tolerances_of
 from goldsmith.comparison.results import Comparison
 from goldsmith.foundation.nested import walk
 from goldsmith.gold.arrays import judged_part, leaf_facts
-from goldsmith.gold.load import GoldCase
 from goldsmith.gold.precision import is_float64
 from goldsmith.gold.tolerances import Tolerance
 from goldsmith.runs.run import Run
+
+if TYPE_CHECKING:
+    from goldsmith.gold.load import GoldCase
 
 MayBeMissing = Callable[[str, Any], bool]
 """Returns whether a weight may be missing, by its name and the value that gold has recorded."""

@@ -5,22 +5,24 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from goldsmith.comparison.results import SKETCHED
 from goldsmith.gold.arrays import numbers_of
-from goldsmith.gold.manifest import CaseEntry
 from goldsmith.gold.tolerances import Tolerance
 from goldsmith.gold.trace_tensors import is_left_out
 from goldsmith.judge.call_limits import measured_noise
-from goldsmith.judge.case import sharper
-from goldsmith.judge.criteria import Criteria
+from goldsmith.judge.decision import sharper
 from goldsmith.judge.trace_pairs import TracePair, is_cut_off
 from goldsmith.judge.traces import Call, in_order_of_return
 from goldsmith.judge.verdicts import DIFFERS, CaseVerdict
 from goldsmith.runs.run import CaseRuns
+
+if TYPE_CHECKING:
+    from goldsmith.gold.manifest import CaseEntry
+    from goldsmith.judge.criteria import Criteria
 
 MAX_TENSORS_PER_CASE = 3
 MAX_ELEMENTS = 2**24

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from goldsmith.comparison.leaves import NotComparable
-from goldsmith.gold.load import GoldCase
 from goldsmith.judge.bounds import TooMuchToJudge, spend
 from goldsmith.judge.case import judge_case
 from goldsmith.judge.criteria import Criteria, MayBeMissing, same_bits
 from goldsmith.judge.verdicts import COULD_NOT_RUN, ERROR, CaseVerdict
 from goldsmith.runs.run import CaseRuns
-from goldsmith.weights.rules import Adapter
+
+if TYPE_CHECKING:
+    from goldsmith.gold.load import GoldCase
+    from goldsmith.weights.rules import Adapter
 
 
 @dataclass(frozen=True)

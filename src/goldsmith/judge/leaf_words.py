@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 
 from goldsmith.comparison.results import SKETCHED, TEXTS, LeafComparison, shown_numbers
-from goldsmith.judge.case import shown_path
+from goldsmith.judge.decision import shown_path
 from goldsmith.judge.policy import STEP_LIMITS
 from goldsmith.judge.verdicts import CaseVerdict
 

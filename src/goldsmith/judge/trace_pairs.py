@@ -8,12 +8,11 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import starmap
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from goldsmith.foundation.nested import leaves_in
 from goldsmith.gold.arrays import array_hash
 from goldsmith.gold.call_forms import is_reference, plain_values
-from goldsmith.gold.load import GoldCase
 from goldsmith.gold.safetensors_reader import Mapped, open_mapped, parse_bytes
 from goldsmith.gold.trace_tensors import Hashed, bytes_behind, is_left_out, is_whole
 from goldsmith.judge.bounds import (
@@ -33,6 +32,9 @@ from goldsmith.judge.policy import AMPLIFIED, CLOSE
 from goldsmith.judge.traces import INDEX, Call, calls_in, distance, farthest, input_error, same_plain
 from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, ModuleVerdict, Outcome
 from goldsmith.runs.run import CaseRuns
+
+if TYPE_CHECKING:
+    from goldsmith.gold.load import GoldCase
 
 
 @dataclass

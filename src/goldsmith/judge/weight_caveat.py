@@ -4,13 +4,15 @@ differ say nothing against them."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from goldsmith.gold.arrays import is_array, numbers_of
-from goldsmith.gold.load import GoldCase
 from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, OWN_WEIGHTS, CaseVerdict
+
+if TYPE_CHECKING:
+    from goldsmith.gold.load import GoldCase
 
 CAVEAT = "its own weights were used; only their statistics could be compared"
 

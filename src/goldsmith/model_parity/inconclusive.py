@@ -9,7 +9,7 @@ import msgspec
 from goldsmith.comparison.results import Comparison
 from goldsmith.gold.tolerances import BLIND, SAFETY, first_jump
 from goldsmith.judge.blind_records import undecided
-from goldsmith.judge.case import shown_path
+from goldsmith.judge.decision import shown_path
 from goldsmith.judge.policy import NEAR_BY_FEW_TRIALS
 from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, INCONCLUSIVE, CaseVerdict
 from goldsmith.model_parity.both_sides import Runs

@@ -13,7 +13,7 @@ import msgspec
 from goldsmith.comparison.api import compare
 from goldsmith.comparison.results import Comparison
 from goldsmith.gold.arrays import numbers_of
-from goldsmith.judge.case import coarsest_dtype, decide
+from goldsmith.judge.decision import coarsest_dtype, decide
 from goldsmith.judge.evidence import Evidence
 from goldsmith.judge.policy import CLOSE, FINEST_OF_PARITY, ORGANISED_DIFFERENTLY
 from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, CaseVerdict, gravest

@@ -14,7 +14,7 @@ from goldsmith.comparison.api import compare
 from goldsmith.courses.grade.grades import grade
 from goldsmith.html_report.page import render_report
 from goldsmith.html_report.verdict_page import verdict_report
-from goldsmith.judge.case import decide
+from goldsmith.judge.decision import decide
 from goldsmith.judge.leaf_words import step_of
 from goldsmith.judge.policy import CLOSE, STEP_LIMITS
 from goldsmith.judge.verdicts import AGREES, DIFFERS, CaseVerdict, ModuleVerdict, Verdict, gravest

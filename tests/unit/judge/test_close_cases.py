@@ -15,7 +15,7 @@ from goldsmith.comparison.api import compare
 from goldsmith.comparison.results import Comparison, shown_numbers
 from goldsmith.courses.grade.scoring import score
 from goldsmith.gold.tolerances import Tolerance
-from goldsmith.judge.case import decide
+from goldsmith.judge.decision import decide
 from goldsmith.judge.leaf_words import leaf_lines
 from goldsmith.judge.policy import NEAR
 from goldsmith.judge.verdicts import CaseVerdict

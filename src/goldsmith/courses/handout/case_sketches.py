@@ -26,7 +26,7 @@ from goldsmith.gold.sketches.privacy import sums_allowed
 from goldsmith.gold.sketches.sketch import Sketch, root_mean_square
 from goldsmith.gold.tolerances import Tolerance
 from goldsmith.gold.trace_tensors import LEFT_OUT
-from goldsmith.judge.case import sharper
+from goldsmith.judge.decision import sharper
 from goldsmith.judge.policy import CLOSE
 from goldsmith.judge.traces import INDEX, call_ends
 

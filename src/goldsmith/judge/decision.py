@@ -1,0 +1,106 @@
+"""Decide a case by what was compared in its own dtype and in float64: of gold, of two models, of a test's values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from goldsmith.comparison.results import Comparison, LeafComparison
+from goldsmith.gold.tolerances import Tolerance
+from goldsmith.judge.policy import FINEST, NEAR, ROUNDING, SHARPER
+from goldsmith.judge.reduced_precision import explains
+from goldsmith.judge.verdicts import AGREES, DIFFERS, CaseVerdict
+
+
+def decide(
+    verdict: CaseVerdict, natural: Comparison, wide: Comparison | None, inside: str = "", *, may_round: bool = True
+) -> CaseVerdict:
+    """Decide by the comparisons in a case's own dtype and in float64, if there is one. What is right in float64 may be
+    off by rounding in its own dtype, if it `may_round`, unless it computes in the coarser dtype `inside`."""
+    if wide is None:
+        return _with_doubt(_conclude(verdict, natural.agrees, natural, inside), natural)
+    unsaid = {leaf.path for leaf in natural.differing} - {leaf.path for leaf in wide.leaves}
+    rounds = wide.agrees and not natural.agrees and not unsaid and is_rounding(natural.leaves)
+    if rounds and not inside and may_round:
+        note = "right in float64; rounding takes it a little past its tolerance in its own dtype"
+        return msgspec.structs.replace(
+            verdict, outcome=AGREES, judged_in="float64", leaves=wide.leaves, notes=(*verdict.notes, note)
+        )
+    if natural.agrees:
+        verdict = msgspec.structs.replace(verdict, leaves=wide.leaves, judged_in="float64")
+        return _conclude(verdict, wide.agrees, wide, inside if wide.agrees else "")
+    found = _conclude(verdict, False, natural, inside)
+    return _with_doubt(found, natural) if unsaid and wide.agrees else found
+
+
+def _with_doubt(verdict: CaseVerdict, natural: Comparison) -> CaseVerdict:
+    """Mark a case as close that is off by little, where no run in float64 says anything about what is off."""
+    near = [
+        leaf.problem == "values" and leaf.excess <= NEAR and leaf.tolerance != "pinned" for leaf in natural.differing
+    ]
+    return msgspec.structs.replace(verdict, close=verdict.kind == "values" and bool(near) and all(near))
+
+
+def _conclude(verdict: CaseVerdict, agrees: bool, comparison: Comparison, inside: str) -> CaseVerdict:
+    """Fill in the outcome and reason. `inside` is the dtype, coarser than the case's own, that was computed in."""
+    if agrees:
+        note = f"computed in {inside} inside, and within its tolerance all the same"
+        return msgspec.structs.replace(verdict, notes=(*verdict.notes, note)) if inside else verdict
+    worst = comparison.worst
+    reason = f"{shown_path(worst.path)} differs" if worst else "nothing was recorded"
+    if inside and explains(inside, verdict.natural):
+        return msgspec.structs.replace(
+            verdict, outcome=DIFFERS, reason=f"{reason}: computed in {inside} inside", kind="precision"
+        )
+    return msgspec.structs.replace(verdict, outcome=DIFFERS, reason=reason, kind="values")
+
+
+def sharper(tolerance: Tolerance) -> Tolerance:
+    """Tighten a tolerance for float64. Pinned ones stay: a person decided them, while the others were measured in
+    float32."""
+    if tolerance.kind == "pinned" or tolerance.l2 is None or tolerance.max is None:
+        return tolerance
+
+    def limit(value: float) -> float:
+        return min(max(value * SHARPER, FINEST), value)
+
+    return msgspec.structs.replace(
+        tolerance,
+        l2=limit(tolerance.l2),
+        max=limit(tolerance.max),
+        noisy_limit=min(max(tolerance.noisy_limit * SHARPER, tolerance.scale * FINEST), tolerance.noisy_limit),
+    )
+
+
+def is_rounding(natural: Sequence[LeafComparison]) -> bool:
+    return all(leaf.agrees or (leaf.problem == "values" and leaf.excess <= ROUNDING) for leaf in natural)
+
+
+_PRECISIONS = {"float (Python)": "float64", "complex (Python)": "complex128"}
+BY_PRECISION = ("bfloat16", "float16", "float32", "complex64", "float64", "complex128")
+
+
+def coarsest_dtype(comparison: Comparison) -> str:
+    """Return the smallest floating dtype among the leaves: the one whose rounding decides."""
+    kinds = {_PRECISIONS.get(leaf.gold_dtype, leaf.gold_dtype) for leaf in comparison.leaves}
+    return next((kind for kind in BY_PRECISION if kind in kinds), "exact")
+
+
+_NAMED_SECTIONS = ("gradients", "input_gradients", "weights", "loss")
+"""Sections of what two models are compared by, which are part of a value's name."""
+
+
+_SECTIONS = {"output": "the output", "model_state_dict": "the checkpoint"}
+
+
+def shown_path(path: str) -> str:
+    """Return a path as the author knows it, without `output.`; what has no name of its own is an item of what has one:
+    `item 24 of long`."""
+    section, _, rest = path.partition(".")
+    name = path if rest.partition(".")[0].isdecimal() or section in _NAMED_SECTIONS else rest or section
+    items = ""
+    while "." in name and name.rpartition(".")[2].isdecimal():
+        name, _, number = name.rpartition(".")
+        items += f"item {number} of "
+    return items + _SECTIONS.get(name, name)
