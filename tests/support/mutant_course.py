@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Callable
 from pathlib import Path
+from unittest import mock
 
 from goldsmith.courses.layout.layout import find_course
 from goldsmith.generate.options import Options
+from goldsmith.mutants.cache import FindingCache
 from goldsmith.mutants.measure import RigorOptions, measure
+from goldsmith.mutants.mutants import Mutant
 from goldsmith.mutants.results import Finding, Rigor
 from support.course import RECIPE_FILE, CourseOnDisk, numpy_course
 
@@ -117,14 +121,20 @@ def rigor_of(
     *names: str,
     keep: bool = False,
     case_timeout: float = 3.0,
+    told: Callable[[Finding], None] = lambda found: None,
 ) -> Rigor:
-    """Measured in this process: no command line to start."""
+    """Measured in this process: no command line to start. `told` gets every finding that is new."""
+
+    def put(cache: FindingCache, mutant: Mutant, found: Finding) -> None:
+        told(found)
+        kept(cache, mutant, found)
+
+    kept = FindingCache.put
     assignment = find_course(course.root).assignment("hw1")
     options = Options(seed=42, threads=1, timeout=60)
-    return measure(
-        assignment,
-        RigorOptions(options=options, case_timeout=case_timeout, names=names, jobs=2, keep=keep),
-    )
+    wanted = RigorOptions(options=options, case_timeout=case_timeout, names=names, jobs=2, keep=keep)
+    with mock.patch.object(FindingCache, "put", put):
+        return measure(assignment, wanted)
 
 
 def by_name(rigor: Rigor) -> dict[str, Finding]:

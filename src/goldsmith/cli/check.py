@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 @option("--case", "cases", metavar="NAME", multiple=True, help="Only this case; may be given several times.")
 @flag("--markdown", help="Print a comment for the student, in Markdown.")
 @flag("--reveal", help="Also show gold's values in the Markdown.")
-@flag("--verbose", help="With --markdown: every case and part, not only what to look at first.")
+@flag("--verbose", help="Every case and part, not only what is wrong and what to look at.")
 @option("--html", "page", metavar="FILE", type=PATH, help="Also write a page to look at: curves, trees, tensors.")
 @report_formats("verdict")
 @option("--adapter", metavar="FILE", type=PATH, help="An adapter to use instead of the course's.")

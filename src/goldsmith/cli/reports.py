@@ -91,7 +91,7 @@ def show_text(console: Console, kind: Kind, subject: Any, settings: Mapping[str,
         case "verdict":
             from goldsmith.render.verdict import show_verdict
 
-            show_verdict(console, subject)
+            show_verdict(console, subject, everything=settings["verbose"])
         case "parity":
             from goldsmith.render.parity import show_parity
 
@@ -342,7 +342,7 @@ class Output:
 
     @cached_property
     def is_shown(self) -> bool:
-        """Whether the screen is for people."""
+        """Say whether the screen is for people."""
         return all(item.file is not None for item in self.formats)
 
     @cached_property

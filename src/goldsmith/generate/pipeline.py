@@ -54,12 +54,9 @@ from goldsmith.targets.target import Placement, Subject
 from goldsmith.workspace.copies import Workspace, make_workspaces
 from goldsmith.workspace.snapshot import file_hash
 
-_STEPS = {
-    number: f"{number}/9 {name}"
-    for number, name in enumerate(
-        ("choose", "plan", "inject", "seed", "generate", "verify", "document", "reset", "summary"), start=1
-    )
-}
+_STEPS = [
+    f"{at}/9 {name}" for at, name in enumerate("- choose plan inject seed generate verify document reset".split())
+]
 Agree = Callable[[Sequence[TensorChange], Sequence[str]], bool]
 
 
@@ -394,9 +391,8 @@ def _take_result(run: GenerationState, workspaces: list[Workspace], endings: lis
     run.seconds = max(ending.seconds for ending in endings)
     results = [ending.result for ending in endings if ending.result]
     run.implementations = [item.implementation for item in results if item.implementation]
-    result = endings[0].result
-    assert result is not None
-    return result
+    assert endings[0].result is not None
+    return endings[0].result
 
 
 def _notes(result: Result) -> list[str]:

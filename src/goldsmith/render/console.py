@@ -14,7 +14,8 @@ from rich.text import Text
 from goldsmith.foundation.log_injection import command_places, without_control
 from goldsmith.render.columns import beside, wrapped
 
-_GAP_CELLS = 3
+_GAP_CELLS, _LIST_GAP_CELLS = 3, 2
+"""Between the columns of a table, and of a list, which has no headings."""
 
 
 class EscapingConsole(Console):
@@ -130,11 +131,12 @@ def table_lines(
     """
     cells = [[Text(cell) if isinstance(cell, str) else cell for cell in row] for row in rows]
     cells = [[Text(heading, "dim") for heading in headings], *cells] if headings else cells
+    gap_cells = _GAP_CELLS if headings else _LIST_GAP_CELLS
     columns = range(len(cells[0]) if cells else 0)
     widths = [max(cell_len(line) for row in cells for line in row[at].plain.split("\n")) for at in columns]
-    fits = width is None or sum(widths) + _GAP_CELLS * (len(widths) - 1) <= width
+    fits = width is None or sum(widths) + gap_cells * (len(widths) - 1) <= width
     fixed = len(columns) if fits else len(columns) - texts
-    above = width is not None and not fits and sum(widths[:fixed]) + _GAP_CELLS * fixed > width
+    above = width is not None and not fits and sum(widths[:fixed]) + gap_cells * fixed > width
     found: list[Text] = []
     for row in cells:
         if above and width is not None:
@@ -145,7 +147,7 @@ def table_lines(
             for number, line in enumerate(lines):
                 part = parts[number] if number < len(parts) else Text()
                 gap = " " * (widths[at] - cell_len(part.plain))
-                line.append_text(Text.assemble(*((gap, part) if at in numbers else (part, gap)), " " * _GAP_CELLS))
+                line.append_text(Text.assemble(*((gap, part) if at in numbers else (part, gap)), " " * gap_cells))
         if width is not None:
             _put_beside(lines, [cell for cell in row[fixed:] if cell.plain], width)
         found += lines

@@ -1,5 +1,5 @@
-"""Show a verdict on a terminal: the answer first, then cases and parts in tables, then what is wrong, the next step
-last."""
+"""Show a verdict on a terminal: the answer first, then what is wrong in a line each, last what to look at and the next
+step last."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from goldsmith.judge import leaf_words, words
-from goldsmith.judge.causes import by_cause
+from goldsmith.judge.causes import Cause, by_cause
 from goldsmith.judge.verdicts import (
     AGREES,
     COULD_NOT_RUN,
@@ -19,6 +19,7 @@ from goldsmith.judge.verdicts import (
     PROVIDED_CHANGED,
     CaseVerdict,
     Outcome,
+    PartVerdict,
     Verdict,
 )
 from goldsmith.render.console import print_line, print_table, text_console
@@ -35,29 +36,71 @@ _MAX_FRAMES = 4
 
 
 def verdict_text(verdict: Verdict, *, with_next: bool = True) -> str:
-    """Return the verdict as plain text."""
+    """Return everything that is known as plain text."""
     text = io.StringIO()
-    show_verdict(text_console(text), verdict, with_next=with_next)
+    show_verdict(text_console(text), verdict, everything=True, with_next=with_next)
     return text.getvalue().rstrip()
 
 
-def show_verdict(console: Console, verdict: Verdict, *, with_next: bool = True) -> None:
-    """Show everything that is known, including gold's values: the user has the gold anyway."""
+def show_verdict(console: Console, verdict: Verdict, *, everything: bool = False, with_next: bool = True) -> None:
+    """Show the answer, what is wrong in a line each, and last what to look at; with `everything`, a line for each
+    case and part, and more of what is wrong. Gold's values are not hidden: the user has the gold anyway."""
     colour = COLOURS[verdict.outcome]
     print_line(console, Text(words.ended(f"{verdict.name}: {words.headline(verdict)}"), f"bold {colour}"))
-    print_line(console)
-    _cases(console, verdict)
-    if verdict.parts and verdict.outcome != AGREES:
-        print_line(console)
-        _parts(console, verdict)
-        if verdict.unjudged:
-            print_line(console, Text("not judged: ", "dim"), ", ".join(verdict.unjudged))
     causes = by_cause(verdict)
+    (_all_cases if everything else _wrong_cases)(console, verdict, causes)
+    if not everything:
+        _notes(console, verdict)
     groups = [cause.cases for cause in causes]
     groups += [[case] for cause in causes for case in cause.others if case.outcome == DIFFERS]
-    for number, same in enumerate(groups[:_MAX_EXPLAINED]):
+    explained = groups[: _MAX_EXPLAINED if everything else 1]
+    for number, same in enumerate(explained):
         _explain(console, same, "" if number else verdict.first_place)
-    told = {case.name for same in groups[:_MAX_EXPLAINED] for case in same}
+    if everything:
+        _other_cases(console, verdict, {case.name for same in explained for case in same})
+        _notes(console, verdict)
+    step = words.next_step(verdict) if with_next else ""
+    if step:
+        print_line(console)
+        print_line(console, Text(f"Next: {step}", "bold"))
+
+
+def _wrong_cases(console: Console, verdict: Verdict, causes: Sequence[Cause]) -> None:
+    """Show what is wrong, a row each, and count what is right."""
+    if not causes:
+        return
+    rows = []
+    for cause in causes:
+        first, *others = (*cause.cases, *cause.others)
+        name = f"{first.name}, {len(others)} more" if others else first.name
+        rows.append((name, outcome_cell(first.outcome), first.judged_in, words.cause_sentence(cause)))
+    print_line(console)
+    print_table(console, ("case", "outcome", "judged in", ""), rows)
+    right = sum(case.outcome == AGREES for case in verdict.cases)
+    if right:
+        others = "others agree" if right > 1 else "other agrees"
+        print_line(console, Text(f"{right} {others}", "dim"))
+    wrong = [part for part in verdict.parts if part.outcome != AGREES]
+    if wrong:
+        print_line(console)
+        _parts(console, verdict, wrong)
+        named = [part.name for part in verdict.parts if part.outcome == AGREES]
+        if named:
+            print_line(console, Text("right: ", "dim"), ", ".join(named))
+        _unjudged(console, verdict)
+
+
+def _all_cases(console: Console, verdict: Verdict, causes: Sequence[Cause]) -> None:
+    rows = [(case.name, outcome_cell(case.outcome), case.judged_in, why) for case, why in words.rows(verdict.cases)]
+    print_line(console)
+    print_table(console, ("case", "outcome", "judged in", ""), rows)
+    if verdict.parts and verdict.outcome != AGREES:
+        print_line(console)
+        _parts(console, verdict, verdict.parts)
+        _unjudged(console, verdict)
+
+
+def _other_cases(console: Console, verdict: Verdict, told: set[str]) -> None:
     left = [case for case in verdict.cases if case.outcome != AGREES and case.name not in told]
     if left:
         print_line(console)
@@ -65,21 +108,16 @@ def show_verdict(console: Console, verdict: Verdict, *, with_next: bool = True) 
         names = [case.name for case in left if case.outcome == outcome]
         if names:
             print_line(console, Text(f"{also}: "), ", ".join(names))
-    _notes(console, verdict)
-    step = words.next_step(verdict) if with_next else ""
-    if step:
-        print_line(console)
-        print_line(console, Text(f"Next: {step}", "bold"))
 
 
-def _cases(console: Console, verdict: Verdict) -> None:
-    rows = [(case.name, outcome_cell(case.outcome), case.judged_in, why) for case, why in words.rows(verdict.cases)]
-    print_table(console, ("case", "outcome", "judged in", ""), rows)
-
-
-def _parts(console: Console, verdict: Verdict) -> None:
-    rows = [(part.name, outcome_cell(part.outcome), words.part_sentence(part, verdict)) for part in verdict.parts]
+def _parts(console: Console, verdict: Verdict, parts: Sequence[PartVerdict]) -> None:
+    rows = [(part.name, outcome_cell(part.outcome), words.part_sentence(part, verdict)) for part in parts]
     print_table(console, ("part", "outcome", ""), rows)
+
+
+def _unjudged(console: Console, verdict: Verdict) -> None:
+    if verdict.unjudged:
+        print_line(console, Text("not judged: ", "dim"), ", ".join(verdict.unjudged))
 
 
 def outcome_cell(outcome: Outcome) -> Text:
