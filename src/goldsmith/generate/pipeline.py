@@ -35,7 +35,7 @@ from goldsmith.generate.recording import Recording, file_entry
 from goldsmith.generate.refusals import refusal, refuse_failed
 from goldsmith.generate.refused_drafts import leave_out
 from goldsmith.generate.sources import Sources, StatSnapshot, hash_sources
-from goldsmith.generate.state import COPY_NAMES, CheckSolution, GenerationState, outcome_of
+from goldsmith.generate.state import COPY_NAMES, STEPS, CheckSolution, GenerationState, outcome_of
 from goldsmith.generate.two_runs import gather
 from goldsmith.generate.variants import idle_variants, record_variants
 from goldsmith.gold.advice import Advice, advise, drop_silenced
@@ -54,9 +54,6 @@ from goldsmith.targets.target import Placement, Subject
 from goldsmith.workspace.copies import Workspace, make_workspaces
 from goldsmith.workspace.snapshot import file_hash
 
-_STEPS = [
-    f"{at}/9 {name}" for at, name in enumerate("- choose plan inject seed generate verify document reset".split())
-]
 Agree = Callable[[Sequence[TensorChange], Sequence[str]], bool]
 
 
@@ -176,11 +173,11 @@ def _accepted(run: GenerationState, progress: Progress, staging: Staging) -> boo
 def _steps(run: GenerationState, progress: Progress, staging: Staging) -> None:
     assignment, options = run.assignment, run.options
     watcher = Watcher(
-        on_case=lambda event: progress.step(f"case {event.number} of {event.of}: {event.case}", stage=_STEPS[5]),
+        on_case=lambda event: progress.step(f"case {event.number} of {event.of}: {event.case}", stage=STEPS[5]),
         on_print=progress.prints,
         on_tick=progress.tick,
     )
-    progress.step(stage=_STEPS[2])
+    progress.step(stage=STEPS[2])
     placed = placements(assignment)
     check_notebooks(assignment, placed)
     is_written = not assignment.recipe.is_file()
@@ -201,20 +198,20 @@ def _steps(run: GenerationState, progress: Progress, staging: Staging) -> None:
     refuse_failed(run.assignment.name, run.checks)
 
     staging.open()
-    progress.step(_where(assignment, placed), stage=_STEPS[3])
+    progress.step(_where(assignment, placed), stage=STEPS[3])
     with contextlib.ExitStack() as stack:
         workspaces = stack.enter_context(make_workspaces(assignment, placed, 2))
         run.fork_server = stack.enter_context(torch_fork_server(assignment, options))
         calm = StatSnapshot.begin(assignment.project, workspaces[0])
-        progress.step(f"every random source from {options.seed}", stage=_STEPS[4])
-        progress.step(stage=_STEPS[5])
+        progress.step(f"every random source from {options.seed}", stage=STEPS[4])
+        progress.step(stage=STEPS[5])
         result, solution = _record(run, placed, sources, workspaces, watcher)
         recordings = [solution]
         recordings += record_variants(
             stack, assignment, options, solution, watcher, lambda *ended: _take_result(run, *ended)
         )
 
-        progress.step(stage=_STEPS[6])
+        progress.step(stage=STEPS[6])
         evidence = gather(result.mode, recordings, options)
         run.files = list(evidence.files.values())
         run.checks += verify(evidence)
@@ -228,7 +225,7 @@ def _steps(run: GenerationState, progress: Progress, staging: Staging) -> None:
         run.checks.append(check_tolerances(contents.cases, run.unmeasured))
         noise = contents.calibration.advice if contents.calibration else ()
 
-        progress.step(stage=_STEPS[7])
+        progress.step(stage=STEPS[7])
         for path in contents.paths:
             staging.take(path)
         advice = [*advise(result.cases), *noise]
@@ -237,11 +234,11 @@ def _steps(run: GenerationState, progress: Progress, staging: Staging) -> None:
         run.advice = drop_silenced(advice, assignment.config.silence)
         document(run, contents, staging)
         if run.check_solution is not None and not staging.equals_target():
-            progress.step(f"{COPY_NAMES[assignment.kind]} is checked against it", stage=_STEPS[7])
+            progress.step(f"{COPY_NAMES[assignment.kind]} is checked against it", stage=STEPS[7])
             run.refuse_changed()  # else the sandbox, in which nothing else can be changed, would be the one to say so
             run.check_copy(staging.folder, placed, Watcher(on_tick=progress.tick))
 
-    progress.step(stage=_STEPS[8])
+    progress.step(stage=STEPS[8])
     run.refuse_changed()
 
 
@@ -323,7 +320,7 @@ def _contents(
     """Collect what to publish: cases that the new run confirms stay as they are, the others get tolerances."""
     assignment, options, previous = run.assignment, run.options, run.previous
     same_sources = previous.same_sources(sources, reads)
-    deciding = Watcher(on_case=lambda event: progress.step("float64 tells noise from a change", stage=_STEPS[6]))
+    deciding = Watcher(on_case=lambda event: progress.step("float64 tells noise from a change", stage=STEPS[6]))
     movements = confirm(assignment, options, previous, recordings, same_sources=same_sources, watcher=deciding)
     kept = keep_cases(previous, options, recordings, movements, mode=result.mode)
     again = [
@@ -364,7 +361,7 @@ def _calibrate(
         run.unmeasured = {case.name for item in recordings for case in item.cases}
         return Measured(why_not="not measured in a dry run")
     telling = Watcher(
-        on_case=lambda event: progress.step(f"measuring noise, trial {event.number} of {event.of}", stage=_STEPS[6]),
+        on_case=lambda event: progress.step(f"measuring noise, trial {event.number} of {event.of}", stage=STEPS[6]),
         on_tick=watcher.on_tick,
     )
     return measure(

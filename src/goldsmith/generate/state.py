@@ -26,6 +26,13 @@ from goldsmith.process.messages import ImportedCode
 from goldsmith.source_code.case_code import CaseCode
 from goldsmith.targets.target import Kind, Placement, Subject
 
+STEPS = {
+    number: f"{number}/9 {name}"
+    for number, name in enumerate(
+        ("choose", "plan", "inject", "seed", "generate", "verify", "document", "reset", "summary"), start=1
+    )
+}
+"""What is shown of a step while it is under way."""
 COPY_NAMES: dict[Kind, str] = {
     "assignment": "a copy of the solution",
     "recipe": "the implementation that it was recorded from",
