@@ -78,8 +78,7 @@ def _wrong_cases(console: Console, verdict: Verdict, causes: Sequence[Cause]) ->
     print_table(console, ("case", "outcome", "judged in", ""), rows)
     right = sum(case.outcome == AGREES for case in verdict.cases)
     if right:
-        others = "others agree" if right > 1 else "other agrees"
-        print_line(console, Text(f"{right} {others}", "dim"))
+        print_line(console, Text(f"{right} {'others agree' if right > 1 else 'other agrees'}", "dim"))
     wrong = [part for part in verdict.parts if part.outcome != AGREES]
     if wrong:
         print_line(console)
