@@ -14,8 +14,8 @@ import msgspec
 from goldsmith.errors.parity import BadAdapterRules, BadTolerance, CannotCombine, NoSuchDtype, NotCallable
 from goldsmith.judge.evidence import Evidence
 from goldsmith.model_parity.both_sides import ParityRequest
-from goldsmith.model_parity.judge import judge_parity
 from goldsmith.model_parity.noise import QUICK
+from goldsmith.model_parity.parity import judge_parity
 from goldsmith.model_parity.result import ModuleParity, ParityReport
 from goldsmith.parity_in_step import compare_in_step
 from goldsmith.runs.live.live_side import LiveSide

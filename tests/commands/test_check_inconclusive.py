@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from goldsmith.comparison.against_gold import judge
-from goldsmith.judge.blind_records import without_blind_records
+from goldsmith.judge.case import without_blind_records
 from goldsmith.judge.criteria import Criteria
 from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, INCONCLUSIVE, CaseVerdict
 from support.calibration_course import calibrated

@@ -30,7 +30,6 @@ from goldsmith.courses.layout.solution_parts import SolutionParts
 from goldsmith.courses.layout.starter_modules import notebook_modules
 from goldsmith.gold.manifest import Manifest
 from goldsmith.gold.trivial_answers import is_hollow
-from goldsmith.judge.blind_records import without_blind_records
 from goldsmith.judge.bounds import (
     JUDGING_TIMEOUT_S,
     JUDGING_TIMEOUT_S_PER_MIB,
@@ -39,6 +38,7 @@ from goldsmith.judge.bounds import (
     bounded_by,
     seconds_in_all,
 )
+from goldsmith.judge.case import without_blind_records
 from goldsmith.judge.coverage import PartCoverage
 from goldsmith.judge.parts import RIGHT, judge_parts
 from goldsmith.judge.policy import CLEAR

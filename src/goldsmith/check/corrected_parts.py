@@ -30,9 +30,8 @@ from goldsmith.check.provided_code import Provided
 from goldsmith.check.replay_workspace import ReplayWorkspace
 from goldsmith.courses.layout.solution_parts import SolutionParts
 from goldsmith.judge.coverage import PartCoverage, is_constructor, part_of
-from goldsmith.judge.localisation import sources
 from goldsmith.judge.parts import RIGHT, judge_parts
-from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, CUT_OFF, DIFFERS, CaseVerdict, ModuleVerdict
+from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, CUT_OFF, DIFFERS, CaseVerdict, ModuleVerdict, sources
 from goldsmith.targets.target import Placement, Submission
 
 MAX_TRIALS = 40

@@ -18,7 +18,6 @@ from goldsmith.generate.options import Options
 from goldsmith.generate.recording import Recording
 from goldsmith.gold.advice import Advice
 from goldsmith.gold.calibration import (
-    ALLOWED_NOISE,
     CONTROLS,
     FLOAT32,
     FLOAT64,
@@ -29,7 +28,7 @@ from goldsmith.gold.calibration import (
     Trials,
     calibrate,
 )
-from goldsmith.gold.facts import CaseFacts
+from goldsmith.gold.facts import ALLOWED_NOISE, CaseFacts
 from goldsmith.gold.files import REFERENCE_SUFFIX, read_arrays, write_arrays
 from goldsmith.gold.manifest import Calibration
 from goldsmith.gold.tolerances import BLIND, Tolerance, first_jump

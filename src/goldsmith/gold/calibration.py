@@ -14,7 +14,7 @@ import msgspec
 
 from goldsmith.gold.advice import Advice
 from goldsmith.gold.arrays import difference_of
-from goldsmith.gold.facts import CaseFacts, LeafFacts
+from goldsmith.gold.facts import ALLOWED_NOISE, CaseFacts, LeafFacts
 from goldsmith.gold.files import NOISY_PREFIX
 from goldsmith.gold.precision import computed_dtype, is_exact
 from goldsmith.gold.sizes import root_mean_square
@@ -60,8 +60,6 @@ rotary angles at position 4,000 are 0.0002 off in float32 for every implementati
 ZERO = 1e-6
 """A tensor whose float64 values are smaller by this factor is mathematically zero, and pure noise in float32."""
 
-ALLOWED_NOISE = "noise"
-"""The name by which a recipe accepts a case of which nothing can be judged."""
 FLOAT64, FLOAT32, OTHER_SEED = "float64", "float32", "seed"
 NOISE, NARROWED = "noise-", "narrowed-"
 CONTROLS = ("again-1", "again-2")

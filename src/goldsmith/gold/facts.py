@@ -17,6 +17,8 @@ import msgspec
 from goldsmith.gold.payload import PayloadNames
 from goldsmith.gold.tolerances import Pinned
 
+ALLOWED_NOISE = "noise"
+"""The name by which a recipe accepts a case of which nothing can be judged."""
 JUDGED_SECTIONS = ("output", "model_state_dict")
 """The parts of a gold file that are compared."""
 

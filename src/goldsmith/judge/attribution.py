@@ -29,7 +29,6 @@ from goldsmith.judge.localisation import (
     overwriting,
     run_alone,
     source_at,
-    sources,
     with_extra_weights,
 )
 from goldsmith.judge.policy import CLEARLY
@@ -44,6 +43,7 @@ from goldsmith.judge.verdicts import (
     PROVIDED_CHANGED,
     CaseVerdict,
     ModuleVerdict,
+    sources,
 )
 from goldsmith.runs.run import CaseRuns
 

@@ -11,9 +11,20 @@ from goldsmith.comparison.against_gold import compare_case
 from goldsmith.comparison.api import compare
 from goldsmith.comparison.results import Comparison
 from goldsmith.gold.arrays import numbers_of
+from goldsmith.gold.facts import ALLOWED_NOISE, is_allowed
 from goldsmith.gold.precision import computed_dtype, is_float64
 from goldsmith.judge.criteria import Criteria
-from goldsmith.judge.decision import BY_PRECISION, coarsest_dtype, decide, is_rounding, sharper, shown_path
+from goldsmith.judge.decision import (
+    BY_PRECISION,
+    coarsest_dtype,
+    decide,
+    inconclusive,
+    is_rounding,
+    moved_by_rounding,
+    sharper,
+    shown_path,
+    undecided,
+)
 from goldsmith.judge.reduced_precision import coarser_dtype, is_unseen
 from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, CUT_OFF, DIFFERS, ERROR, CaseVerdict
 from goldsmith.judge.weight_caveat import with_caveat
@@ -42,6 +53,24 @@ def judge_case(criteria: Criteria, replayed: CaseRuns, *, guessing: bool = True)
     best = min(judged, key=lambda item: (item.outcome != AGREES, _distance(item)))
     best = _with_side_effects(best, variants[best.met], replayed)
     return with_caveat(best, gold, criteria.expected, replayed.values("plain"))
+
+
+def without_blind_records(verdict: CaseVerdict, criteria: Criteria) -> CaseVerdict:
+    """Return a verdict that does not rest on records that agree only because rounding moves gold itself as far, but for
+    those that the recipe allows to be noise. Where nothing else was recorded, nothing can be said."""
+    if verdict.outcome != AGREES:
+        return verdict
+    met = criteria.variants.get(verdict.met, criteria)
+    in_float64 = {leaf.path for leaf in verdict.leaves} if verdict.judged_in == "float64" else set()
+    tolerances = {path: sharper(item) if path in in_float64 else item for path, item in met.tolerances.items()}
+    allowed = met.gold.entry.allowed
+    blind = [path for path in undecided(tolerances, verdict.natural) if not is_allowed(allowed, path, ALLOWED_NOISE)]
+    if not blind:
+        return verdict
+    name, because = shown_path(blind[0]), moved_by_rounding("it")
+    if len(blind) < len(verdict.natural):
+        return msgspec.structs.replace(verdict, notes=(*verdict.notes, f"{name} was not judged: {because}"))
+    return inconclusive(verdict, f"{name} is all that was recorded, and {because}")
 
 
 def is_settled(verdict: CaseVerdict) -> bool:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
 from goldsmith.comparison.results import Comparison, LeafComparison
-from goldsmith.gold.tolerances import Tolerance
+from goldsmith.gold.tolerances import BLIND, Tolerance, blind_paths
 from goldsmith.judge.policy import FINEST, NEAR, ROUNDING, SHARPER
 from goldsmith.judge.reduced_precision import explains
-from goldsmith.judge.verdicts import AGREES, DIFFERS, CaseVerdict
+from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, INCONCLUSIVE, CaseVerdict
 
 
 def decide(
@@ -54,6 +54,22 @@ def _conclude(verdict: CaseVerdict, agrees: bool, comparison: Comparison, inside
             verdict, outcome=DIFFERS, reason=f"{reason}: computed in {inside} inside", kind="precision"
         )
     return msgspec.structs.replace(verdict, outcome=DIFFERS, reason=reason, kind="values")
+
+
+def undecided(tolerances: Mapping[str, Tolerance], leaves: Sequence[LeafComparison]) -> list[str]:
+    """List what agrees only because its tolerance is as large as itself. What is the same to the last bit says
+    something, whatever its tolerance."""
+    return blind_paths(tolerances, {leaf.path: leaf.elements for leaf in leaves if not leaf.identical})
+
+
+def moved_by_rounding(name: str) -> str:
+    """Say why nothing can be judged by a value."""
+    return f"rounding alone moves {name} by more than {BLIND:.0%} of its size"
+
+
+def inconclusive(verdict: CaseVerdict, why: str) -> CaseVerdict:
+    """Return the verdict that nothing can be said."""
+    return msgspec.structs.replace(verdict, outcome=COULD_NOT_RUN, kind=INCONCLUSIVE, reason=f"inconclusive: {why}")
 
 
 def sharper(tolerance: Tolerance) -> Tolerance:

@@ -8,7 +8,7 @@ its output is. Library modules are never judged, only their callers.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -272,10 +272,6 @@ def _verdict(pair: TracePair, call: Call, outcome: Outcome, **fields: Any) -> Mo
 def source_at(pair: TracePair, call: Call, why: str) -> ModuleVerdict:
     """Return a verdict that a case goes wrong at `call`, by inference."""
     return _verdict(pair, call, DIFFERS, source=True, why=why, inferred=True)
-
-
-def sources(modules: Sequence[ModuleVerdict]) -> Iterator[ModuleVerdict]:
-    return (item for item in modules if item.source)
 
 
 def first_miss_by_value(calls: Sequence[Call], produced: Sequence[Any]) -> Call | None:

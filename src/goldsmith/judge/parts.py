@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from goldsmith.judge.coverage import PartCoverage, is_constructor, part_of
-from goldsmith.judge.localisation import sources
 from goldsmith.judge.verdicts import (
     AGREES,
     COULD_NOT_RUN,
@@ -21,6 +20,7 @@ from goldsmith.judge.verdicts import (
     ModuleVerdict,
     Outcome,
     PartVerdict,
+    sources,
 )
 
 RIGHT = (AGREES, PROVIDED_CHANGED)

@@ -11,8 +11,7 @@ from collections.abc import Collection, Sequence
 import msgspec
 
 from goldsmith.judge.coverage import PartCoverage, part_of
-from goldsmith.judge.localisation import sources
-from goldsmith.judge.verdicts import COULD_NOT_RUN, DIFFERS, CaseVerdict, ModuleVerdict
+from goldsmith.judge.verdicts import COULD_NOT_RUN, DIFFERS, CaseVerdict, ModuleVerdict, sources
 from goldsmith.runs.run import Failure, FailureKind
 
 STUB: FailureKind = "stub"

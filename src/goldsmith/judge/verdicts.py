@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -99,6 +99,11 @@ class ModuleVerdict(msgspec.Struct, frozen=True, kw_only=True):
     def callable(self) -> str:
         """Return its name as it is defined: `RMSNorm.forward`, `next_token_loss`."""
         return self.function if self.function == self.kind else f"{self.kind}.{self.function or 'forward'}"
+
+
+def sources(modules: Sequence[ModuleVerdict]) -> Iterator[ModuleVerdict]:
+    """Yield those where a difference begins."""
+    return (item for item in modules if item.source)
 
 
 class PartVerdict(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from goldsmith.judge.localisation import NEVER_CALLED, sources
+from goldsmith.judge.localisation import NEVER_CALLED
 from goldsmith.judge.trace_pairs import TracePair
 from goldsmith.judge.traces import Call, distance, in_order_of_return
-from goldsmith.judge.verdicts import AGREES, DIFFERS, ModuleVerdict
+from goldsmith.judge.verdicts import AGREES, DIFFERS, ModuleVerdict, sources
 from goldsmith.model_parity.aligned_calls import as_shaped, correspond
 from goldsmith.model_parity.input_forms import in_form_of, is_mask
 from goldsmith.runs.implementation import Described

@@ -9,10 +9,9 @@ from typing import Any
 
 import msgspec
 
-from goldsmith.gold.arrays import is_array, numbers_of
-from goldsmith.gold.safetensors_reader import Bfloat16
+from goldsmith.gold.arrays import numbers_of
 from goldsmith.judge.traces import distance as tensor_distance
-from goldsmith.judge.verdicts import AGREES, DIFFERS, CaseVerdict
+from goldsmith.model_parity.judge import is_inexact
 from goldsmith.model_parity.noise import MORE, QUICK, Measured, measure_noise, rounded_values
 from goldsmith.model_parity.output_pairs import (
     CannotPairOutputs,
@@ -44,6 +43,10 @@ class ParityRequest(msgspec.Struct, frozen=True, kw_only=True):
     outputs: dict[str, str] = {}
     dtype: str = ""
     on_command_line: bool = False
+
+    @property
+    def tolerance_given(self) -> bool:
+        return self.rtol is not None or self.atol is not None
 
 
 class Inconclusive(Exception):
@@ -162,10 +165,6 @@ class BothSides:
         return request.under(outputs=paths, inputs_as=other)
 
     @property
-    def tolerance_given(self) -> bool:
-        return self.request.rtol is not None or self.request.atol is not None
-
-    @property
     def mixed(self) -> bool:
         """Return whether the two models are of different dtypes."""
         mine, theirs = (item.dtype for item in self.described)
@@ -179,7 +178,7 @@ class BothSides:
 
     def measure(self, request: RunRequest, runs: Runs, told: Callable[[str], None], *, more: bool = False) -> Measured:
         """Measure the reference's noise; with `more`, by as many trials as the closest decision takes."""
-        if self.tolerance_given:
+        if self.request.tolerance_given:
             return Measured()
         many = {"wide_trials": MORE} if more else {}
         traced = request.under(traced=runs.wide is not None or runs.mine.trace is not None)
@@ -193,16 +192,6 @@ class BothSides:
             on_run=lambda: told("measuring the reference's noise"),
             **many,
         )
-
-    def with_overwriting(self, verdict: CaseVerdict, runs: Runs) -> CaseVerdict:
-        """Judge a candidate that changes its inputs where the reference does not."""
-        more = [name for name in runs.theirs.facts.overwrote if name not in runs.mine.facts.overwrote]
-        for name in runs.mine.facts.overwrote:
-            self.notes.append(f"the reference changes its input {name} in place")
-        if not more or verdict.outcome != AGREES:
-            return verdict
-        reason = f"the candidate changes its input {', '.join(more)} in place, and the reference does not"
-        return msgspec.structs.replace(verdict, outcome=DIFFERS, kind="overwrites", reason=reason)
 
 
 def renamed(values: Mapping[str, Any], paths: Mapping[str, str]) -> dict[str, Any]:
@@ -231,18 +220,3 @@ def farthest_output(mine: Mapping[str, Any], theirs: Mapping[str, Any], paths: M
         if is_inexact(mine[path]):
             found = max(found, tensor_distance(numbers_of(theirs[path]), numbers_of(mine[path])))
     return found
-
-
-def is_inexact(value: Any) -> bool:
-    if isinstance(value, float | Bfloat16):
-        return True
-    return is_array(value) and str(value.dtype).removeprefix("torch.").startswith(("float", "bfloat", "complex"))
-
-
-def is_all_nan(value: Any) -> bool:
-    import numpy as np
-
-    if not is_inexact(value):
-        return False
-    numbers = numbers_of(value)
-    return bool(numbers.size) and bool(np.isnan(numbers).all())

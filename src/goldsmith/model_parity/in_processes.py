@@ -10,7 +10,7 @@ import msgspec
 from goldsmith.errors.parity import BadTarget
 from goldsmith.judge.evidence import Evidence
 from goldsmith.model_parity.both_sides import ParityRequest
-from goldsmith.model_parity.judge import judge_parity
+from goldsmith.model_parity.parity import judge_parity
 from goldsmith.model_parity.process_side import ProcessSide
 from goldsmith.model_parity.result import ParityReport
 from goldsmith.process.progress import Progress

@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from goldsmith.judge.localisation import sources
 from goldsmith.judge.policy import ORGANISED_DIFFERENTLY
-from goldsmith.judge.verdicts import DIFFERS, CaseVerdict, ModuleVerdict
+from goldsmith.judge.verdicts import DIFFERS, CaseVerdict, ModuleVerdict, sources
 from goldsmith.model_parity.result import HOLDS, INFERRED, INSIDE, SEEN, SOURCE, FirstWrong, How, ModuleParity
 
 SMALL = "module"

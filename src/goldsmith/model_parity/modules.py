@@ -9,19 +9,19 @@ from typing import Any
 
 import msgspec
 
-from goldsmith.judge.localisation import IsolatedResult, IsolatedRuns, judge_calls, sources
+from goldsmith.judge.localisation import IsolatedResult, IsolatedRuns, judge_calls
 from goldsmith.judge.policy import GRADIENTS_FAR_IN_PARITY
 from goldsmith.judge.trace_pairs import TracePair, off_by
 from goldsmith.judge.traces import Call, as_numbers, calls_in, distance, in_order_of_return
-from goldsmith.judge.verdicts import AGREES, DIFFERS, ModuleVerdict
+from goldsmith.judge.verdicts import AGREES, DIFFERS, ModuleVerdict, sources
 from goldsmith.model_parity.aligned_calls import align_calls, align_outputs, share_outputs, without_strangers
 from goldsmith.model_parity.alone_requests import request_alone
 from goldsmith.model_parity.begins_inside import begin_inside
 from goldsmith.model_parity.first_wrong import describe_first_wrong, not_alone
 from goldsmith.model_parity.given_inputs import GivenInputs
+from goldsmith.model_parity.judge import comparable_weights
 from goldsmith.model_parity.judged_modules import JudgedModules
 from goldsmith.model_parity.module_pairs import adapter_lines, merged_modules, pair_modules
-from goldsmith.model_parity.own_weights import comparable_weights
 from goldsmith.model_parity.result import HOLDS, MERGED, SOURCE, UNKNOWN, UNPAIRED, VICTIM, ModuleParity, Role
 from goldsmith.model_parity.row_orders import NOT_COMPARABLE, RowOrders
 from goldsmith.runs.implementation import MODEL, Described, GivenCall, Implementation, Loaded

@@ -14,9 +14,9 @@ from goldsmith.gold.facts import CaseFacts, FileFacts, LeafFacts
 from goldsmith.gold.files import NOISY_PREFIX
 from goldsmith.gold.precision import computed_dtype, is_float64, unit_of
 from goldsmith.gold.safetensors_reader import Bfloat16
-from goldsmith.gold.tolerances import MOSTLY, NOISY_SAFETY, SAFETY, Tolerance, with_floor
+from goldsmith.gold.tolerances import MOSTLY, NOISY_SAFETY, SAFETY, Tolerance, first_jump, with_floor
 from goldsmith.judge.policy import FINEST_OF_PARITY
-from goldsmith.judge.traces import Call, calls_in, farthest
+from goldsmith.judge.traces import Call, calls_in, farthest, in_order_of_return
 from goldsmith.runs.conditions import OWN, WIDE
 from goldsmith.runs.implementation import Implementation
 from goldsmith.runs.requests import RunRequest
@@ -54,6 +54,12 @@ class Measured:
     wide: Limits = field(default_factory=Limits)
     calls: dict[int, float] = field(default_factory=dict)
     unfaithful: bool = False
+
+    def first_jump(self, plain: Run) -> str:
+        """Name the first call, in the order in which they ended, whose output noise moves so far that nothing can be
+        judged by it."""
+        ended = in_order_of_return(calls_of(plain))
+        return first_jump({call.label: self.calls.get(call.position, 0.0) / SAFETY for call in ended})
 
 
 def measure_noise(

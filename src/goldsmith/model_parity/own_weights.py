@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 
-from goldsmith.judge.verdicts import AGREES, DIFFERS, CaseVerdict, gravest
 from goldsmith.model_parity.both_sides import BothSides
 from goldsmith.model_parity.weight_guesses import guess_places
 from goldsmith.model_parity.weight_units import names_to_place
 from goldsmith.runs.implementation import Loaded, LoadRequest
 
-ROUNDED = "rounded"
-"""The kind of a difference that is nothing but weights that were rounded."""
 _LISTED = 4
 Shape = tuple[int, ...]
 
@@ -47,30 +43,6 @@ class OwnWeights:
         if found:
             found.append("gradients of these are not compared")
         return found
-
-
-def comparable_weights(loaded: Loaded) -> set[str]:
-    """Return the reference's weights whose gradients are the candidate's, too, if both are right: not those for which
-    it holds other numbers."""
-    return {name for mine, _ in loaded.placed for name in mine}.difference(loaded.other)
-
-
-def rounded_to(loaded: Loaded) -> str:
-    """Return the dtype that weights were rounded to, that of most if there are several; empty if none was."""
-    return next((dtype for dtype, _ in Counter(loaded.rounded.values()).most_common(1)), "")
-
-
-def judge_rounding(both: BothSides, loaded: Loaded, cases: list[CaseVerdict]) -> tuple[str, list[CaseVerdict]]:
-    """Judge weights that are the reference's, rounded, where all else agrees: that is a difference, unless the
-    candidate's dtype says so itself. Then it is a condition, which is returned."""
-    dtype = rounded_to(loaded)
-    if not dtype or both.tolerance_given or gravest(case.outcome for case in cases) != AGREES:
-        return "", cases
-    if dtype in (both.described[1].dtype, both.request.dtype):
-        return f"weights may be rounded to {dtype}", cases
-    reason = f"the candidate's weights are the reference's rounded to {dtype}; all else agrees with the reference's"
-    first = msgspec.structs.replace(cases[0], outcome=DIFFERS, kind=ROUNDED, reason=f"{reason} rounded alike")
-    return "", [first, *cases[1:]]
 
 
 def pair_own_weights(

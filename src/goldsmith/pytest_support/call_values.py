@@ -15,8 +15,8 @@ from goldsmith.errors.pytest import GoldMismatch, NotRepeatable, ReturnsNothing
 from goldsmith.foundation.nested import leaves_in, walk
 from goldsmith.gold.arrays import dtype_name, is_array, is_tensor, numbers_of
 from goldsmith.gold.calibration import NOISE, TOO_NOISY
-from goldsmith.gold.tolerances import BLIND, Tolerance, blind_paths
-from goldsmith.judge.decision import decide, sharper
+from goldsmith.gold.tolerances import Tolerance
+from goldsmith.judge.decision import decide, moved_by_rounding, sharper, undecided
 from goldsmith.judge.verdicts import AGREES, CaseVerdict
 from goldsmith.model_parity.noise import QUICK, Limits, measure_noise, rounded_values
 from goldsmith.pytest_support.compared_values import compare_values, number_paths
@@ -174,15 +174,12 @@ def judge_call(
     return (found, "") if (verdict.outcome == AGREES) == bool(found) else (sharp, WIDE)
 
 
-def undecided(found: Comparison, tolerances: Mapping[str, Tolerance]) -> str:
+def why_undecided(found: Comparison, tolerances: Mapping[str, Tolerance]) -> str:
     """Say why it is not known whether values agree that do: rounding alone moves them as far. Empty if it is known;
     what is the same to the last bit is."""
-    counts = {leaf.path: leaf.elements for leaf in found.leaves if not leaf.identical}
-    for path in blind_paths(tolerances, counts):
-        return (
-            f"inconclusive: rounding alone moves {path or VALUE} by more than {BLIND:.0%} of its size, so nothing can "
-            "be judged by it; check it on other inputs, or with rtol or atol"
-        )
+    for path in undecided(tolerances, found.leaves):
+        why = moved_by_rounding(path or VALUE)
+        return f"inconclusive: {why}, so nothing can be judged by it; check it on other inputs, or with rtol or atol"
     return ""
 
 

@@ -25,7 +25,7 @@ from goldsmith.foundation.git import ignored_files
 from goldsmith.foundation.nested import walk
 from goldsmith.gold.arrays import is_array
 from goldsmith.gold.labels import Labels
-from goldsmith.pytest_support.call_values import Callee, CallValues, judge_call, undecided
+from goldsmith.pytest_support.call_values import Callee, CallValues, judge_call, why_undecided
 from goldsmith.pytest_support.compared_values import compare_values, number_paths
 from goldsmith.pytest_support.differences import difference_text
 from goldsmith.pytest_support.keepable import keepable, refuse_nan
@@ -240,7 +240,7 @@ class _OneCheck:
         if call is not None and not options.is_own:
             found, dtype = judge_call(found, wide, reference, tolerances, noisy)
             mine, theirs = (wide, reference) if dtype else (actual, gold)
-        unknown = undecided(found, tolerances) if found and call is not None else ""
+        unknown = why_undecided(found, tolerances) if found and call is not None else ""
         if unknown:
             raise GoldMismatch(f"{place.case}: {unknown}\n{_next_step(place)}")
         if found and self._session.update and _hides_more(kept.value, gold):
