@@ -16,7 +16,9 @@ from goldsmith.courses.grade.feedback import feedback_markdown
 from goldsmith.courses.grade.grades import grade
 from goldsmith.courses.grade.overview import overview_of
 from goldsmith.courses.grade.redaction import code, escaped
+from goldsmith.courses.grade.rubric import make_rubric
 from goldsmith.courses.grade.verdict_markdown import verdict_markdown
+from goldsmith.courses.layout.config import RubricConfig
 from goldsmith.judge.decision import shown_path
 from goldsmith.judge.leaf_words import STEP_WORDS, how_far, leaf_lines, step_of
 from support.made_verdicts import CASES, case, failed, leaf, part, rubric, shown, source, texts, verdict
@@ -170,6 +172,15 @@ def test_what_is_the_only_wrong_part_is_said_to_be_the_only_one(others: dict[str
     lines = feedback_markdown(grade(found, rubric()), found).splitlines()
     first = "" if said.endswith("is wrong.") else " first"
     assert lines[2] == f"**Next step.** Look at `norm1` (`Norm.forward`){first}, in `model.py`, line 3: {said}"
+
+
+def test_the_next_step_names_few_of_many_parts() -> None:
+    whole = case("whole", "differs", first_divergence="Norm", first_part="Norm", modules=(source("", "Norm"),))
+    names = [f"part_{number}" for number in range(20)]
+    found = verdict(whole, parts=[part("Norm", "differs"), *(part(name, "could-not-run") for name in names)])
+    graded = grade(found, make_rubric(RubricConfig(), CASES, ["Norm", *names]))
+    (line,) = [it for it in feedback_markdown(graded, found).split("\n") if "Next step" in it]
+    assert line.endswith("`part_5` and 14 more could not be run.")
 
 
 def test_of_cases_that_nobody_can_explain_no_part_is_called_the_only_wrong_one() -> None:

@@ -205,6 +205,17 @@ def test_a_part_that_lies_behind_somebody_elses_mistake_is_not_judged() -> None:
     assert found["Model"].why == f"not judged: {why}"
 
 
+def test_a_part_that_no_case_runs_lies_behind_nobody_s_mistake() -> None:
+    nowhere = make_rubric(RubricConfig(parts={"Head": 1.0}), CASES, PARTS, {"whole": ("Norm", "Model")})
+    stuck = verdict(*(case(name, "could-not-run") for name in CASES), parts=())
+    for found in (wrong_at("norm1", "Norm"), stuck):
+        (item,) = score(found, nowhere)
+        assert (item.outcome, item.why) == (
+            "not-judged",
+            "not judged: no case shows it by itself; staff will look at it",
+        )
+
+
 def test_what_cannot_be_opened_could_not_run() -> None:
     found = grade(rejected("ada", "hw1", rubric(), "ada holds a link that leads out of it"), rubric())
     assert (found.outcome, found.score, found.cause) == ("could-not-run", 0, "unopened")

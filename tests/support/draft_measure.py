@@ -49,7 +49,7 @@ def measure(name: str, folder: Path, *, mutants: int = 0, rewritten: int = 20) -
     """Draft, make gold, and try other solutions on it."""
     if name in SHAPES:
         shape = SHAPES[name]
-        course, assignment = shape.write(folder / "course"), shape.assignment
+        course, assignment = begun(shape, folder / "course"), shape.assignment
         solutions = dict(shape.solutions)
         right = {key: shape.changed(change) for key, change in shape.right.items()}
         wrong = {key: shape.changed(change) for key, change in shape.wrong.items()}
@@ -78,6 +78,17 @@ def measure(name: str, folder: Path, *, mutants: int = 0, rewritten: int = 20) -
         mutants=caught(course, assignment, mutants) if mutants else "",
         seconds=seconds,
     )
+
+
+def begun(shape: ShapeToDraft, root: Path) -> CourseOnDisk:
+    """Return a course in which `init` has run."""
+    course = shape.write(root)
+    course.git("init", "--quiet", "--initial-branch=main")
+    course.git("add", "--all")
+    course.git("commit", "--quiet", "-m", "The course")
+    run = course.run("init", "--yes")
+    assert run.code == 0, run.out + run.err
+    return course
 
 
 def prefixed(word: str, variants: Mapping[str, Files]) -> dict[str, Files]:

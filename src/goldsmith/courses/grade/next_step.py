@@ -14,6 +14,8 @@ from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, ERROR, PROV
 
 UNWRITTEN = " is not written yet"
 _ONLY = "it is the only part that is wrong"
+_MOST_NAMES = 6
+"""How many parts a sentence names; all are in the lists below it."""
 _NEXT = {
     "import": 'Make sure that your files can be imported on their own: run `python -c "import …"` in a fresh folder.',
     "package": "If that is a package, it is not installed where this was graded: that is not your fault, and staff "
@@ -187,6 +189,9 @@ def _and_the_others(grade: Grade) -> Iterator[Piece]:
 
 
 def _names(names: Sequence[str], last: str = "and") -> Iterator[Piece]:
-    for number, name in enumerate(names):
+    shown = names if len(names) <= _MOST_NAMES + 1 else names[:_MOST_NAMES]
+    for number, name in enumerate(shown):
         yield from ((Piece(f" {last} " if number == len(names) - 1 else ", "),) if number else ())
         yield Piece(name, "name")
+    if len(shown) < len(names):
+        yield Piece(f" {last} {len(names) - len(shown)} more")

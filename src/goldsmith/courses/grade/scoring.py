@@ -36,6 +36,7 @@ _SAYS_SO = ("stub", "import", INCONCLUSIVE)
 _DIGITS = 6
 _ONCE_IT_RUNS = "it is judged once it runs"
 _STAFF = "staff will look at it"
+_SHOWN_NOWHERE = f"no case shows it by itself; {_STAFF}"
 _COARSE = "needs review: only its own dtype could be judged, in which small mistakes do not show; "
 
 
@@ -204,6 +205,8 @@ class Scorer:
         if part is not None:
             return self._judged(part)
         showing = [case for case in self.verdict.cases if name in self.rubric.shown.get(case.name, ())]
+        if not showing and any(self.rubric.shown.values()) and name not in self.verdict.unwritten:
+            return Observation(NOT_JUDGED, f"not judged: {_SHOWN_NOWHERE}", doubtful=True)
         return self._unseen(name, showing)
 
     def _judged(self, part: PartVerdict) -> Observation:
@@ -272,7 +275,7 @@ class Scorer:
         hidden = next((case for case in cases if any(part_of(item) == name for item in case.unseen)), None)
         hidden = hidden or next((case for case in wrong if case.outcome == DIFFERS), None)
         if hidden is None:
-            return f"no case shows it by itself; {_STAFF}"
+            return _SHOWN_NOWHERE
         if hidden.outcome in RIGHT:
             return f"{hidden.name} is right without showing whether this part is; {_STAFF}"
         blamed = dict.fromkeys(part_of(item.callable) for item in hidden.modules if item.source)
