@@ -237,7 +237,7 @@ def test_nothing_that_a_corrected_run_prints_is_shown(course: CourseOnDisk, warm
     assert "0.904" not in run.out + run.err
 
 
-@pytest.mark.long  # the search itself is shuffled in unit/check/test_corrected_parts.py
+@pytest.mark.long  # the search itself is shuffled in unit/judge/test_corrections.py
 def test_the_order_of_cases_and_of_parts_changes_no_verdict(
     course: CourseOnDisk, warm: ForkClient, tmp_path: Path
 ) -> None:

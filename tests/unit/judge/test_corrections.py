@@ -7,7 +7,7 @@ from collections.abc import Collection
 from hypothesis import given
 from hypothesis import strategies as st
 
-from goldsmith.check.corrected_parts import Correction, smallest_correction
+from goldsmith.judge.corrections import Correction, smallest_correction
 
 PARTS = st.sets(st.sampled_from("ABCDEFGH"), min_size=1)
 CASES = st.dictionaries(st.sampled_from("abcdefgh"), PARTS, min_size=1)
