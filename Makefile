@@ -126,7 +126,7 @@ bubblewrap:  ## install bubblewrap where that can be done without asking anybody
 		&& ($(APT) install -y bubblewrap || ($(APT) update && $(APT) install -y bubblewrap)) </dev/null >/dev/null 2>&1; then echo "bubblewrap has been installed"; \
 	else echo "no bubblewrap here, and no way to install it: its tests are skipped"; fi
 
-picture: $(BIN)/.ready  ## the pictures, from a real terminal
+picture: $(BIN)/.ready  ## the pictures, from a real terminal and browser, and the pages that the site opens
 	$(WITH_TESTS) scripts/pictures.py
 
 example-gold: $(BIN)/.ready  ## regenerate the bundled course's gold, away from this repository's history

@@ -1,4 +1,4 @@
-"""Draw docs/pictures: real runs of goldsmith on a real pseudo-terminal.
+"""Draw docs/pictures, real runs of goldsmith on a real pseudo-terminal, and write docs/live, real pages to open.
 
 What the program writes goes through a terminal emulator; the screen that it leaves is drawn as it is.
 
@@ -7,15 +7,12 @@ PYTHONPATH=tests python scripts/pictures.py [NAME...]
 
 from __future__ import annotations
 
-import functools
-import http.server
 import os
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
-import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -27,6 +24,7 @@ from rich.text import Text
 from goldsmith.courses.layout.example import copy_example
 from support.browser import open_browser
 from support.course import numpy_course
+from support.doc_pages import blocks_of
 from support.terminal import Terminal
 
 COLUMNS, LINES = 104, 76
@@ -36,6 +34,7 @@ GOLDSMITH = str(Path(sys.executable).with_name("goldsmith"))
 TIMEOUT_S = 600.0
 ROOT = Path(__file__).parent.parent
 PICTURES = ROOT / "docs" / "pictures"
+LIVE = ROOT / "docs" / "live"
 GOLD = "tests/internal/fixtures"
 SUBMISSIONS = ROOT / "tests" / "corpora" / "submissions" / "scratch-1"
 
@@ -140,28 +139,23 @@ def menu_replace(course: Path) -> None:
     draw_menu("menu-replace", ["generate", "scratch-1", "--no-calibrate"], course)
 
 
-class _Silent(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, format: str, *arguments: object) -> None:
-        pass
-
-
 def front_page(course: Path) -> None:
-    """Draw the first page of the site, in a browser without a window."""
-    browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    if browser is None:
-        raise SystemExit("front-page needs chromium on the PATH; the other pictures do not.")
-    site = course.parent / "site"
-    build = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(site)]
-    subprocess.run(build, cwd=ROOT, check=True, env=os.environ | {"NO_MKDOCS_2_WARNING": "1"})
-    target = PICTURES / "front-page.png"
-    headless = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--window-size=1280,800"]
-    handler = functools.partial(_Silent, directory=str(site))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        address = f"http://127.0.0.1:{server.server_port}/index.html"
-        subprocess.run([browser, *headless, f"--screenshot={target}", address], check=True, capture_output=True)
-        server.shutdown()
-    print(f"drew {target}")
+    """Draw what the front page of the site shows, in both themes, of the pages in docs/live."""
+    for name, page, height in (("curve", "ben.html", 1000), ("class", "class.html", 600), ("port", "port.html", 900)):
+        for theme, number in (("light", 1), ("dark", 0)):
+            target = PICTURES / f"front-{name}-{theme}.png"
+            scheme = f"--blink-settings=preferredColorScheme={number}"
+            headless = [
+                "--headless",
+                "--no-sandbox",
+                "--disable-gpu",
+                "--hide-scrollbars",
+                f"--window-size=900,{height}",
+            ]
+            with tempfile.TemporaryDirectory() as profile:
+                options = [*headless, scheme, f"--user-data-dir={profile}", f"--screenshot={target}"]
+                subprocess.run(["chromium", *options, (LIVE / page).as_uri()], check=True, capture_output=True)
+            print(f"drew {target}")
 
 
 def pages(course: Path) -> None:
@@ -169,13 +163,28 @@ def pages(course: Path) -> None:
     for submission in sorted((course / "private/submissions/scratch-2").iterdir()):
         page = course / f"{submission.name}.html"
         goldsmith(course, "check", "scratch-2", str(submission.relative_to(course)), "--html", str(page))
+        keep(page, below=course)
         draw_page(submission.name, page)
 
 
+def port_page(course: Path) -> None:
+    """Draw the top of the page of the port that docs/porting.md shows."""
+    folder = course.parent / "port"
+    folder.mkdir()
+    for block in blocks_of(ROOT / "docs" / "porting.md"):
+        if block.file in ("old_block.py", "new_block.py"):
+            (folder / block.file).write_text(block.text, encoding="utf-8")
+    asked = ["--init", "width=16", "--input", "torch.randn(2, 11, 16)", "--html", "port.html"]
+    goldsmith(folder, "parity", "old_block.py:Block", "new_block.py:Block", *asked)
+    keep(folder / "port.html", below=folder)
+    draw_page("port", folder / "port.html", SHORT_PAGE_SIZE)
+
+
 def class_pages(course: Path) -> None:
-    """Draw the top of the class's page, and of a student's."""
+    """Draw the top of the class's page, and of a student's; keep all of them to open."""
     grades = course.parent / "grades"
     goldsmith(course, "grade", "scratch-2", "private/submissions/scratch-2", "--html", "--output", str(grades))
+    keep(*sorted(grades.rglob("*.html")), below=grades)
     draw_page("class", grades / "class.html", SHORT_PAGE_SIZE)
     draw_page("student", grades / "feedback/ben.html", SHORT_PAGE_SIZE)
 
@@ -194,6 +203,15 @@ def diff_page(course: Path) -> None:
     solution.write_text(solution.read_text().replace("step / steps, dtype", "(step + 1) / steps, dtype"))
     goldsmith(course, "diff", "scratch-3", "--html", "diff.html")
     draw_page("diff", course / "diff.html", SHORT_PAGE_SIZE)
+
+
+def keep(*pages: Path, below: Path) -> None:
+    """Copy pages into docs/live, so that the site can open them."""
+    for page in pages:
+        target = LIVE / page.relative_to(below)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(page, target)
+        print(f"wrote {target}")
 
 
 def goldsmith(folder: Path, *arguments: str) -> None:
@@ -219,9 +237,10 @@ PICTURE: dict[str, Callable[[Path], None]] = {
     "menu": menu,
     "menu-kind": menu_kind,
     "menu-replace": menu_replace,
-    "front-page": front_page,
     "pages": pages,
     "class-pages": class_pages,
+    "port-page": port_page,
+    "front-page": front_page,
     "rigor-page": rigor_page,
     "diff-page": diff_page,
 }
