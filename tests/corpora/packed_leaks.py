@@ -16,6 +16,7 @@ import lzma
 import marshal
 import pickle
 import random
+import re
 import sqlite3
 import struct
 import tarfile
@@ -105,10 +106,36 @@ def document(text: str) -> bytes:
     return zip_of({"[Content_Types].xml": b"<Types/>", "word/document.xml": f"<w:body>{rows}</w:body>".encode()})
 
 
+def sheet(text: str) -> str:
+    return "".join(f'<si><t xml:space="preserve">{escape(row)}</t></si>' for row in text.split("\n"))
+
+
+def each(text: str, form: str, end: str = "") -> bytes:
+    """Every line of a text, written in a form of its own."""
+    return "\n".join(form.format(row + end) for row in text.split("\n")).encode()
+
+
 SLOW = ("module over 2 MiB", "bomb", "very many folders")
 """What takes seconds, and which others show in small."""
 
 FORMS: dict[str, tuple[str, Form]] = {
+    "text of a word processor": (
+        "notes.rtf",
+        lambda text: ("{\\rtf1\\ansi " + re.sub(r"([{}\\])", r"\\\1", text).replace("\n", "\\line\n") + "}").encode(),
+    ),
+    "cells of a sheet": ("plan.xlsx", lambda text: zip_of({"xl/sharedStrings.xml": sheet(text).encode()})),
+    "spaces of a page": ("notes.txt", lambda text: text.replace("    ", "\u00a0" * 4).encode()),
+    "wide spaces": ("notes.txt", lambda text: text.replace(" ", "\u3000").encode()),
+    "a log": ("run.log", lambda text: each(text, "2026-01-01 12:00:01,123 INFO grade: {}")),
+    "a log of CI": ("job.txt", lambda text: each(text, "2026-01-01T12:00:01.1234567Z {}")),
+    "a log of logging": ("job.txt", lambda text: each(text, "INFO:root:{}")),
+    "a string in each line": ("make.py", lambda text: b"TEXT = (\n" + each(text, "    {!r}", "\n") + b")\n"),
+    "a string in each line of C": ("make.c", lambda text: each(text.replace('"', "'"), '    "{}\\n"')),
+    "a record for each line": (
+        "log.jsonl",
+        lambda text: b"\n".join(json.dumps({"l": row}).encode() for row in text.split("\n")),
+    ),
+    "a row for each line": ("lines.csv", lambda text: each(text.replace('"', '""'), '"{}",1')),
     "wheel": ("dist/hw-1.0-py3-none-any.whl", lambda text: zip_of({"hw/core.py": text.encode()})),
     "zip under another name": ("data/weights.pt", lambda text: zip_of({"hw/core.py": text.encode()})),
     "zip in a zip": ("work.zip", lambda text: zip_of({"inner.zip": zip_of({"core.py": text.encode()})})),

@@ -24,7 +24,7 @@ _MAX_WINDOW_CHARS, _OVERLAP_CHARS = 2 * 2**20, 2**15
 _TABLES = (".csv", ".tsv", ".lock", ".parquet")
 _JSON = (".json", ".jsonl", ".ndjson")
 _MARKUP = (".html", ".htm", ".mht", ".mhtml", ".svg", ".xml")
-_PARAGRAPH = re.compile(r"</(?:w:p|a:p|text:p|text:h|p|div|li|pre)>|<(?:w:br|text:line-break|br) */?>")
+_PARAGRAPH = re.compile(r"</(?:w:p|a:p|text:p|text:h|p|div|li|pre|si|tr)>|<(?:w:br|text:line-break|br) */?>")
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -50,6 +50,18 @@ _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(.))", re.DOTALL
 _ESCAPED = {"n": "\n", "t": "\t", "r": ""}
 _QUOTED_LINE = re.compile(r"^[ \t]*>+ ?")
 _NUMBERED_LINE = re.compile(r"^[ \t]*(?:[^\s:]{1,200}:)?\d{1,6}(?::|[ \t|]{1,2}|$)")
+_LEVEL = "(?:DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|CRITICAL)"
+_TIME = r"\[?(?:\d{4}-\d\d-\d\d[T ])?\d\d:\d\d:\d\d[\d.,Z+:-]*\]?"
+_LOGGED_LINE = re.compile(
+    rf"^[ \t]*(?:{_TIME}(?:[ \t]+\[?{_LEVEL}\]?(?:[ \t]+[\w.-]+)?:?)?(?:[ \t]|$)|{_LEVEL}:[\w.-]*:)"
+)
+_STRING_IN_LINE = re.compile(r""""((?:[^"\\]|\\.?)*+)(?:"|$)|'((?:[^'\\]|\\.?)*+)(?:'|$)""")
+"""One that is not closed ends with the line: nothing is looked at twice."""
+_MIN_QUOTED_LINES = 5
+_SPACES = {ord(space): " " for space in "\u00a0\u2007\u2008\u2009\u200a\u202f\u3000"} | dict.fromkeys(
+    range(0x2000, 0x2007), " "
+)
+"""What pages and word processors write for a space."""
 _MOST_CUTS, _LONGEST = 400, 400
 _LOOKS_LIKE_CODE = re.compile(r"\b(?:def|return|import|lambda|self|for|torch|np)\b|=")
 
@@ -81,6 +93,8 @@ def trees_in(file: str, content: bytes) -> Iterator[tuple[ast.Module, int, bool]
     """Yield every stretch of code with the line it begins at, and whether it would run: comments and strings do not."""
     suffix = PurePosixPath(file).suffix.lower()
     text = decoded(content)
+    if text is not None and not text.isascii():
+        text = text.translate(_SPACES)
     if text is None:
         for found in _texts_in_data(content):
             yield from _in_text(found, 1)
@@ -91,9 +105,14 @@ def trees_in(file: str, content: bytes) -> Iterator[tuple[ast.Module, int, bool]
     else:
         if _PRINTABLE.search(text):
             text = binascii.a2b_qp(text.encode()).decode("utf-8", "replace")
+        if text.startswith("{\\rtf"):
+            text = re.sub(r"\\(?:par|line)\b ?", "\n", text)
+            text = re.sub(r"\\([{}\\])|\\[a-z]{1,32}-?\d{0,9} ?", r"\1", text)
         if suffix in _MARKUP:
             text = unescape(re.sub(r"<[^<>]*>", "", _PARAGRAPH.sub("\n", _without_cdata(text))))
         if suffix in _TABLES:
+            for source, line in _quoted_lines(text.replace('""', "'")):
+                yield from _in_text(source, line)
             text = text.replace('""', '"')
         for window, first in windows(text):
             if _FUNCTION.search(window) or (window is text and suffix not in _TABLES):
@@ -153,6 +172,7 @@ def json_texts(text: str) -> Iterator[tuple[str, int]]:
         if len(text) <= _MAX_WINDOW_CHARS:  # else it would be searched over and over
             at = next((number for number in range(at, len(rows)) if needle and needle in rows[number]), at)
         yield re.sub(r"^\s*[%!].*$|\?+$", "", found, flags=re.M), at + 1
+    yield from _quoted_lines(text)
 
 
 def _from_lines(rows: list[str]) -> Iterator[object]:
@@ -202,6 +222,20 @@ def _hidden(text: str) -> Iterator[tuple[str, int]]:
     for block in re.finditer(r"(\"\"\"|''')(.*?)\1", text, flags=re.S):
         yield _unprompted(block[2]), text.count("\n", 0, block.start(2)) + 1
     yield from _escaped(text)
+    yield from _quoted_lines(text)
+
+
+def _quoted_lines(text: str) -> Iterator[tuple[str, int]]:
+    """Yield what the longest strings in lines are together, where most lines have one: code that builds text line by
+    line, tables, logs in JSON."""
+    lines = text.splitlines()
+    found = [max((one or two for one, two in _STRING_IN_LINE.findall(line)), key=len, default="") for line in lines]
+    quoted = sum(map(bool, found))
+    if quoted < _MIN_QUOTED_LINES or quoted <= 0.5 * sum(bool(line.strip()) for line in lines):
+        return
+    plain = "\n".join(_ESCAPE.sub(_unescaped, row).rstrip("\n") for row in found)
+    if _FUNCTION.search(plain):
+        yield _unprompted(plain), 1
 
 
 def _escaped(text: str) -> Iterator[tuple[str, int]]:
@@ -242,10 +276,10 @@ def _unprompted(text: str) -> str:
 
 
 def _without_margin(text: str) -> str:
-    """Remove what quoting in mail, or a listing with numbers, puts before most lines."""
+    """Remove what quoting in mail, a listing with numbers, or a log puts before most lines."""
     lines = text.splitlines()
     filled = sum(bool(line.strip()) for line in lines)
-    for margin in (_NUMBERED_LINE, _QUOTED_LINE):
+    for margin in (_LOGGED_LINE, _NUMBERED_LINE, _QUOTED_LINE):
         marked = sum(margin.match(line) is not None for line in lines) if ">>> " not in text else 0
         if marked > 0.5 * filled:
             return "\n".join(margin.sub("", line) for line in lines)
