@@ -63,7 +63,10 @@ def as_numpy(value: Any) -> Any:
 
 def judged_leaves(payload: Mapping[str, Any]) -> dict[str, Any]:
     """Return the numeric leaves that another implementation is compared on: among outputs and trained weights."""
-    leaves = judged_part(payload)
+    return numeric_leaves(judged_part(payload))
+
+
+def numeric_leaves(leaves: Mapping[str, Any]) -> dict[str, Any]:
     return {path: leaf for path, leaf in leaves.items() if is_array(leaf) or isinstance(leaf, int | float)}
 
 

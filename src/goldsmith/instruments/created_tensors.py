@@ -28,9 +28,8 @@ class _Library(ModuleType):
 
 
 @contextlib.contextmanager
-def noting_made(namespace: dict[str, Any]) -> Iterator[list[Any]]:
-    """Collect every tensor that code in a recipe's `namespace` makes from numbers without a dtype in this context."""
-    made: list[Any] = []
+def noting_made(namespace: dict[str, Any], made: list[Any]) -> Iterator[None]:
+    """Add to `made` every tensor that code in a recipe's `namespace` makes from numbers without a dtype."""
     instead: dict[int, Any] = {}
     for library, names in _MAKERS.items():
         module = sys.modules.get(library)
@@ -41,7 +40,7 @@ def noting_made(namespace: dict[str, Any]) -> Iterator[list[Any]]:
     before = {name: value for name, value in namespace.items() if id(value) in instead}
     namespace.update({name: instead[id(value)] for name, value in before.items()})
     try:
-        yield made
+        yield
     finally:
         namespace.update(before)
 

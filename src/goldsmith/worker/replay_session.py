@@ -27,7 +27,7 @@ from goldsmith.instruments.coverage import Coverage
 from goldsmith.instruments.created_tensors import noting_made
 from goldsmith.instruments.module_traces import Tracer
 from goldsmith.instruments.own_calls import OwnCode
-from goldsmith.process.messages import Job
+from goldsmith.process.messages import Job, TrialFailure
 from goldsmith.process.result_log import write_run
 from goldsmith.process.worker_channel import incoming_requests
 from goldsmith.recipe.case import Case
@@ -49,6 +49,7 @@ from goldsmith.worker.isolated_calls import run_alone
 from goldsmith.worker.payload_cache import payloads
 from goldsmith.worker.perturbations import CallsBefore, ModelPerturbation, PerturbedInputs
 from goldsmith.worker.record_session import Session
+from goldsmith.worker.tolerance_trials import ToleranceTrials
 
 T = TypeVar("T")
 _MAX_MODULES = 10_000
@@ -57,17 +58,26 @@ _OPTIONS = ("weights", "name", "train", "trace", "allow")
 
 
 class ReplaySession(Session):
-    """A session that runs its cases in every requested way; a case that fails does not end it."""
+    """A session that runs its cases under conditions, on gold's inputs and weights: those of a job's trials, else as
+    requests come in. A case that fails does not end it."""
 
     def __init__(self, job: Job, **options: Any) -> None:
         super().__init__(Path(job.output), kept=job.kept, **options)
         self.job = job
         self.adapter = read_adapter(Path(job.adapter).read_bytes(), job.adapter) if job.adapter else Adapter()
-        self._places = Coverage(job.folder)
-        if job.coverage:
+        self.failed_trials: list[TrialFailure] = []
+        self.watch = Watch()
+        """What the conditions of the last run have shown."""
+        self._places = Coverage(job.folder) if job.coverage else None
+        if self._places is not None:
             self._places.start()
 
     def run(self, definitions: Sequence[CaseDefinition]) -> None:
+        if self.job.trials:
+            trials = ToleranceTrials(self)
+            trials.run(definitions)
+            self.ran, self.failed_trials = len(definitions), trials.failures
+            return
         adapt_recipe(self.adapter)
         by_name = {item.name: item for item in definitions}
         for number, requests in enumerate(incoming_requests(Path(self.job.requests_dir)), start=1):
@@ -93,27 +103,18 @@ class ReplaySession(Session):
 
     def _run_once(self, request: RunRequest, definition: CaseDefinition, output: Path) -> Run:
         """Run one case once and write the outcome, whatever it is."""
-        self._places.begin_case()
-        wanted, watch, started = request.conditions, Watch(), time.monotonic()
+        if self._places is not None:
+            self._places.begin_case()
+        wanted, started = request.conditions, time.monotonic()
         if wanted.perturbation == "repeated":
             self._call_before(definition, wanted.layout)
         case = self.case_for(definition, wanted)
+        created = noting_made(vars(sys.modules["__main__"]), case.made)
         values: dict[str, Any] = {}
         failure = None
         try:
-            if wanted.observe == "op_outputs":
-                with conditions(wanted) as watch:
-                    definition.function(case)
-                return _write(output, request, Run(values=watch.outputs))
-            with (
-                conditions(wanted) as watch,
-                noting_made(vars(sys.modules["__main__"])) as case.made,
-                case.watch(),
-                self._called_before(wanted),
-            ):
-                definition.function(case)
-            payload, _ = case.finish()
-            values = judged_part(payload) | (case.changes.more() if case.changes else {})
+            values = self.recorded(definition, wanted, case, created, case.watch(), self._called_before(wanted))
+            values |= case.changes.more() if case.changes else {}
             trace = case.trace_so_far()
         except BaseException as error:
             failure = cause_of(error, self.job, definition.name, case.returned_none)
@@ -121,14 +122,30 @@ class ReplaySession(Session):
         facts = RunFacts(
             **case.observations(),
             failure=failure,
-            coverage=self._places.by_file() if wanted.observe == "coverage" and not self._places.forked else None,
+            coverage=self._coverage() if wanted.observe == "coverage" else None,
             applied=case.changes is None or case.changes.applied,
-            pure=watch.pure,
-            rounded_to=watch.rounded_to,
+            pure=self.watch.pure,
+            rounded_to=self.watch.rounded_to,
             unfinished=unfinished_imports(self.job),
             seconds=time.monotonic() - started,
         )
         return _write(output, request, Run(facts, values, trace))
+
+    def _coverage(self) -> dict[str, Any] | None:
+        return None if self._places is None or self._places.forked else self._places.by_file()
+
+    def recorded(
+        self, definition: CaseDefinition, wanted: Conditions, case: Case, *watching: AbstractContextManager[Any]
+    ) -> dict[str, Any]:
+        """Run a case under conditions, which may raise an error, and return what it recorded, by path."""
+        with conditions(wanted) as self.watch, contextlib.ExitStack() as stack:
+            for item in watching:
+                stack.enter_context(item)
+            definition.function(case)
+        if wanted.observe == "op_outputs":
+            return self.watch.outputs  # it may have ended early
+        payload, _ = case.finish()
+        return judged_part(payload)
 
     def _call_before(self, definition: CaseDefinition, layout: str) -> None:
         """Run a case on other inputs first, so that state kept between calls shows in the run that counts."""
@@ -141,26 +158,40 @@ class ReplaySession(Session):
             return contextlib.nullcontext()
         return self.own_code.watch(CallsBefore(self.job.recipe))
 
-    def case_for(self, definition: CaseDefinition, wanted: Conditions) -> ReplayCase:
-        seed_everything(self.seed ^ wanted.reseeded, threads=self.threads)
-        torch = sys.modules.get("torch")
-        if torch is not None:  # an operation without a deterministic form is allowed; `repeat` shows it
-            use_deterministic_algorithms(torch, warn_only=True)
+    def inputs_for(
+        self,
+        definition: CaseDefinition,
+        wanted: Conditions,
+        payload: Mapping[str, Any] | None = None,
+        on_noise: Callable[[], None] = lambda: None,
+    ) -> GoldInputs:
+        """Seed everything, and return gold's inputs and weights for a run, from the `payload` if that has been read."""
+        seed_everything(self.seed ^ wanted.reseeded, threads=wanted.threads or self.threads)
         kept = self._kept[definition.name]
         options = {
-            "change": input_change(wanted),
+            "change": input_change(wanted, on_noise),
             "precision": wanted.precision,
             "adapter": self.adapter,
             "layout": wanted.layout,
         }
-        payload, changes = payloads.of(Path(kept.file)), None
+        payload = payloads.of(Path(kept.file)) if payload is None else payload
         if wanted.perturbation is not None:
-            given: GoldInputs = PerturbedInputs.from_payload(payload, kept, condition=wanted.perturbation, **options)
+            return PerturbedInputs.from_payload(payload, kept, condition=wanted.perturbation, **options)
+        return GoldInputs.from_payload(payload, kept, **options)
+
+    def case_for(self, definition: CaseDefinition, wanted: Conditions) -> ReplayCase:
+        given = self.inputs_for(definition, wanted)
+        torch = sys.modules.get("torch")
+        if torch is not None:  # an operation without a deterministic form is allowed; `repeat` shows it
+            use_deterministic_algorithms(torch, warn_only=True)
+        changes = None
+        if wanted.perturbation is not None:
             changes = ModelPerturbation(wanted.perturbation, self.seed, dict(given.inputs))
-        else:
-            given = GoldInputs.from_payload(payload, kept, **options)
         own_code = self.own_code if wanted.traced else None
         return ReplayCase(definition, self.seed, self.device, given, own_code=own_code, changes=changes)
+
+    def announce(self, name: str, number: int, of: int) -> None:
+        self._on_case(name, number, of)
 
 
 def _write(file: Path, request: RunRequest, run: Run) -> Run:

@@ -47,7 +47,6 @@ from goldsmith.worker.failure_reasons import frames_of
 from goldsmith.worker.imported_code import implementation_of
 from goldsmith.worker.record_session import Session
 from goldsmith.worker.replay_session import ReplaySession
-from goldsmith.worker.tolerance_trials import TrialSession
 
 _PARENT_GONE = 70
 """The exit code of a child whose parent has ended: EX_SOFTWARE. Nothing reads it."""
@@ -120,9 +119,7 @@ def _session(job: Job, own_code: OwnCode) -> Session:
         "on_case": lambda name, number, of: _announce(job, Event(name, number, of)),
         "own_code": own_code,
     }
-    if job.task == "calibrate":
-        return TrialSession(Path(job.output), job.kept, job.trials, **options)
-    if job.task == "replay":
+    if job.task in ("calibrate", "replay"):
         return ReplaySession(job, **options)
     if job.task == "build":
         return BuildSession(Path(job.output), job.root, **options)
@@ -176,7 +173,7 @@ def _cases_result(session: Session) -> Result:
         cases=tuple(session.facts),
         environment=session.environment(),
         built=session.built if isinstance(session, BuildSession) else {},
-        failed_trials=tuple(session.failures) if isinstance(session, TrialSession) else (),
+        failed_trials=tuple(session.failed_trials) if isinstance(session, ReplaySession) else (),
     )
 
 

@@ -10,24 +10,23 @@ import contextlib
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from goldsmith.foundation.nested import leaves_in
 from goldsmith.frameworks.framework import Watch, active
 from goldsmith.frameworks.torch.call_noise import CallOutputs, call_noise
-from goldsmith.gold.arrays import difference_of, is_array, judged_leaves, leaf_facts, numbers_of
+from goldsmith.gold.arrays import difference_of, is_array, judged_leaves, leaf_facts, numbers_of, numeric_leaves
 from goldsmith.gold.files import read_payload, write_arrays
 from goldsmith.gold.precision import BITS, computed_dtype, is_float64, unit_of
-from goldsmith.process.messages import CALL_NOISE, GOLD, KeptCase, TrialFailure
+from goldsmith.process.messages import CALL_NOISE, GOLD, TrialFailure
 from goldsmith.recipe.case import Case
 from goldsmith.recipe.decorators import CaseDefinition
-from goldsmith.recipe.seeding import seed_everything
 from goldsmith.runs.conditions import OWN, WIDE, Conditions
-from goldsmith.runs.enter_conditions import conditions, input_change
-from goldsmith.weights.gold_inputs import GoldInputs
-from goldsmith.worker.record_session import Session
+
+if TYPE_CHECKING:
+    from goldsmith.worker.replay_session import ReplaySession
 
 _PLAIN, _NOISY, _START = 5e-6, 20e-6, 2.0
 _BUDGET, _OTHERS, _FEWEST = 12.0, 5.5, 2
@@ -55,18 +54,15 @@ class NothingToDisturb(Exception):
     pass
 
 
-class TrialSession(Session):
-    """A session that runs every trial over every case; differences go to `output/<case>/<trial>.safetensors`.
+class ToleranceTrials:
+    """Runs every trial over every case of a session; differences go to `output/<case>/<trial>.safetensors`.
 
     For a trial in float64 that file has the values themselves: they are the reference that is kept.
     """
 
-    def __init__(
-        self, output: Path, kept: Mapping[str, KeptCase], trials: Sequence[Conditions], **options: Any
-    ) -> None:
-        super().__init__(output, kept=kept, **options)
+    def __init__(self, session: ReplaySession) -> None:
+        self._session, self._trials = session, session.job.trials
         self.failures: list[TrialFailure] = []
-        self._trials = trials
         self._busy: dict[str, int] = {}
         self._wide: dict[str, int] = {}
         self._unmoved: dict[str, dict[str, float]] = {}
@@ -74,9 +70,9 @@ class TrialSession(Session):
         self._call_noise: dict[str, dict[str, float]] = {}
 
     def run(self, definitions: Sequence[CaseDefinition]) -> None:
-        count = len(definitions)
-        definitions = [item for item in definitions if item.name in self._kept]
-        payloads = {item.name: read_payload(Path(self._kept[item.name].file)) for item in definitions}
+        files = {name: Path(kept.file) for name, kept in self._session.job.kept.items()}
+        definitions = [item for item in definitions if item.name in files]
+        payloads = {item.name: read_payload(files[item.name]) for item in definitions}
         outputs = {name: judged_leaves(payload) for name, payload in payloads.items()}
         for name, leaves in outputs.items():
             numbers = {path: numbers_of(leaf) for path, leaf in leaves.items()}
@@ -92,14 +88,13 @@ class TrialSession(Session):
                 if drawn >= self._affordable():
                     continue
                 drawn += 1
-            self._on_case(trial.name, number, len(self._trials))
+            self._session.announce(trial.name, number, len(self._trials))
             for definition in definitions:
                 name = definition.name
                 if not trial.narrowed or self._unmoved[name] or self._is_finer_inside(name, payloads[name]):
                     self._try(trial, definition, payloads[definition.name], outputs[definition.name])
         for name, noise in self._call_noise.items():
-            (self.output / name / CALL_NOISE).write_bytes(msgspec.json.encode(noise))
-        self.ran = count
+            (self._session.output / name / CALL_NOISE).write_bytes(msgspec.json.encode(noise))
 
     def _affordable(self) -> float:
         """Return how many draws of noise fit into the budget, once the first has counted the operations."""
@@ -153,31 +148,28 @@ class TrialSession(Session):
         return {path: leaf for path, leaf in found.items() if path not in rounded}
 
     def _replay(self, trial: Conditions, definition: CaseDefinition, payload: Mapping[str, Any]) -> dict[str, Any]:
-        kept = self._kept[definition.name]
         disturbed: list[bool] = []
         if trial.narrowed:
             trial = trial.but(unit=max(self._unmoved[definition.name].values(), default=0.0))
-        change = input_change(trial, lambda: disturbed.append(True))
-        given = GoldInputs.from_payload(payload, kept, change=change, precision=trial.precision)
-        seed_everything(self.seed ^ trial.reseeded, threads=trial.threads or self.threads)
         calls = CallOutputs()
-        case = Case(definition, self.seed, self.device, given, on_model=calls.attach)
-        with conditions(trial) as watch, self._watch(trial, calls):
-            definition.function(case)
-        self._note_operations(trial, definition.name, watch)
+        session = self._session
+        given = session.inputs_for(definition, trial, payload, lambda: disturbed.append(True))
+        case = Case(definition, session.seed, session.device, given, on_model=calls.attach)
+        values = session.recorded(definition, trial, case, self._watch(trial, calls))
+        self._note_operations(trial, definition.name, session.watch)
         calls.detach()
         self._note_calls(trial, definition.name, calls)
-        replayed, _ = case.finish()
         operations = any(item.numerics.disturbs_operations for item in active())
         if _disturbs(trial) and not (disturbed or operations):
             raise NothingToDisturb("no floating-point array goes in")
-        return judged_leaves(replayed)
+        return numeric_leaves(values)
 
     def _watch(self, trial: Conditions, calls: CallOutputs) -> contextlib.AbstractContextManager[None]:
         """Keep what functions return, in the first trials only: to watch them takes twice as long."""
         drawn = [it for it in self._trials if it.noise is not None and not it.narrowed][:_WATCHED]
         watched = trial in (*self._trials[:1], *drawn)
-        return self.own_code.watch(calls) if self.own_code and watched else contextlib.nullcontext()
+        own_code = self._session.own_code
+        return own_code.watch(calls) if own_code and watched else contextlib.nullcontext()
 
     def _note_calls(self, trial: Conditions, name: str, calls: CallOutputs) -> None:
         """Keep what submodules and functions returned in the first calm trial, and how far noise moves that."""
@@ -198,7 +190,7 @@ class TrialSession(Session):
             self._busy[name], self._wide[name] = watch.operations, watch.wide
 
     def _file(self, case: str, trial: str) -> Path:
-        return self.output / case / f"{trial}.safetensors"
+        return self._session.output / case / f"{trial}.safetensors"
 
 
 def _disturbs(trial: Conditions) -> bool:
