@@ -27,7 +27,7 @@ from support.check_course import checked_course, hand_in, judge, outcomes
 from support.course import CourseOnDisk
 from support.made_verdicts import case, failed, leaf, rubric, verdict
 
-judge_module = importlib.import_module("goldsmith.judge.judge")
+judge_module = importlib.import_module("goldsmith.judge.case")
 grading_run = importlib.import_module("goldsmith.courses.grade.grade_class")
 
 

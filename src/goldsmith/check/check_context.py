@@ -15,7 +15,7 @@ from goldsmith.check.replay_workspace import ReplayWorkspace, recipe_placements
 from goldsmith.check.request import OpenGold, Request
 from goldsmith.courses.notebooks import PACKAGES as NOTEBOOK_PACKAGES
 from goldsmith.gold.load import GoldCase
-from goldsmith.judge.judge import Judge
+from goldsmith.judge.case import Judge
 from goldsmith.process.clocks import Allowance
 from goldsmith.process.fork_client import ForkClient
 from goldsmith.source_code.compiled_parts import CompiledParts

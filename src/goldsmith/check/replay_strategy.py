@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from goldsmith.check.replay_workspace import ReplayWorkspace
-from goldsmith.judge.case import is_close, is_doubtful, is_nearer, is_shown_twice, still_to_run
-from goldsmith.judge.judge import Judge
+from goldsmith.judge.case import Judge, is_close, is_doubtful, is_nearer, is_shown_twice, still_to_run
 from goldsmith.judge.reduced_precision import needs_dtypes
 from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, ERROR, CaseVerdict
 from goldsmith.runs.conditions import DTYPES, FLOAT64, PLAIN, REPEAT, STRICT, TRACED, Conditions

@@ -1,4 +1,4 @@
-"""The numbers by which verdicts are reached, each with its unit, its reason and what was measured.
+"""The thresholds by which verdicts are reached, each with its unit, its reason and what was measured.
 
 What a tensor itself may be off by is measured when gold is made (`gold/calibration.py`, `gold/tolerances.py`): that is
 a tolerance. What stands here says what follows from it. Lowering or raising a number here changes verdicts that courses

@@ -22,10 +22,10 @@ from goldsmith.judge.bounds import (
     MAX_STATES,
     MAX_STATES_SEARCHED,
     STEPS_PER_COMPARISON,
+    refuse_absurd,
     spend,
 )
 from goldsmith.judge.policy import CLOSE
-from goldsmith.judge.trace_bounds import refuse_absurd
 from goldsmith.runs.notes import is_name
 
 INDEX = "goldsmith"

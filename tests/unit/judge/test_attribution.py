@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from goldsmith.judge.attribution import Blame
+from goldsmith.judge.blame import Blame
 from goldsmith.judge.coverage import PartCoverage
 from goldsmith.judge.localisation import IsolatedRuns, chosen_by_gold, judge_calls
 from goldsmith.judge.policy import CLOSE
