@@ -15,12 +15,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from goldsmith.courses.layout.example import copy_example
-from goldsmith.courses.layout.layout import Assignment
-from goldsmith.courses.layout.solutions import placements
+from goldsmith.courses.layout.resolve import resolve
 from goldsmith.generate.options import Options
 from goldsmith.mutants.measure import RigorOptions, measure, mutants_for
 from goldsmith.mutants.mutants import Mutant
-from goldsmith.targets.target import Placement
+from goldsmith.targets.target import Placement, Target
 from goldsmith.workspace.copies import make_workspaces
 
 ASSIGNMENT = "scratch-1"
@@ -28,12 +27,12 @@ SAMPLE = 24
 JOBS = len(os.sched_getaffinity(0))
 
 
-def fresh_pytest(assignment: Assignment, mutant: Mutant, folder: Path) -> bool:
+def fresh_pytest(target: Target, mutant: Mutant, folder: Path) -> bool:
     """Whether the internal tests catch it, the usual way: pytest started again with the mutant in place."""
     file = folder / f"{mutant.digest}.py"
     file.write_bytes(mutant.content)
-    placed = [item for item in placements(assignment) if item.target != mutant.file]
-    with make_workspaces(assignment, [*placed, Placement(file, mutant.file)], 1, whole=True) as (workspace,):
+    placed = [item for item in target.placed if item.target != mutant.file]
+    with make_workspaces(target, [*placed, Placement(file, mutant.file)], 1, whole=True) as (workspace,):
         command = [sys.executable, "-m", "pytest", "-q", "-x", "-m", "rigor", "-p", "no:cacheprovider"]
         tests = f"tests/internal/test_{ASSIGNMENT.replace('-', '_')}.py"
         done = subprocess.run(
@@ -46,22 +45,22 @@ def fresh_pytest(assignment: Assignment, mutant: Mutant, folder: Path) -> bool:
     return done.returncode == 1
 
 
-def pytest_a_minute(assignment: Assignment, mutants: Sequence[Mutant]) -> tuple[float, int]:
+def pytest_a_minute(target: Target, mutants: Sequence[Mutant]) -> tuple[float, int]:
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(JOBS) as pool:
         started = time.monotonic()
-        caught = sum(pool.map(lambda mutant: fresh_pytest(assignment, mutant, Path(folder)), mutants))
+        caught = sum(pool.map(lambda mutant: fresh_pytest(target, mutant, Path(folder)), mutants))
         return len(mutants) / (time.monotonic() - started) * 60, caught
 
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
-        assignment = copy_example(Path(folder, "course")).assignment(ASSIGNMENT)
-        mutants = mutants_for(assignment)
+        target = resolve(copy_example(Path(folder, "course")).assignment(ASSIGNMENT))
+        mutants = mutants_for(target)
         sample = mutants[:: max(1, len(mutants) // SAMPLE)]
         options = Options(seed=42, threads=1, timeout=600)
-        rigor = measure(assignment, RigorOptions(options=options, case_timeout=60, jobs=JOBS, keep=False))
+        rigor = measure(target, RigorOptions(options=options, case_timeout=60, jobs=JOBS, keep=False))
         ours = len(rigor.findings) / rigor.seconds * 60
-        theirs, caught = pytest_a_minute(assignment, sample)
+        theirs, caught = pytest_a_minute(target, sample)
     counts = ", ".join(f"{count} {outcome}" for outcome, count in rigor.counts.items() if count)
     print(f"mutants of {ASSIGNMENT}, {JOBS} at once")
     print(f"  goldsmith rigor                {ours:7.0f} a minute   all {len(mutants)}: {counts}")

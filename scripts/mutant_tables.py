@@ -10,9 +10,13 @@ import os
 import sys
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
+from goldsmith.courses.internal_tests.on_mutants import forked_tests
 from goldsmith.courses.layout.example import copy_example
+from goldsmith.courses.layout.resolve import resolve
 from goldsmith.generate.options import Options
 from goldsmith.mutants.measure import RigorOptions, measure
 from goldsmith.mutants.results import Rigor
@@ -29,9 +33,15 @@ def main() -> None:
             case_timeout=60,
             jobs=len(os.sched_getaffinity(0)),
             keep=False,
-            baselines=True,
         )
-        text = "\n".join(scores([measure(item, wanted) for item in course.assignments()]))
+        text = "\n".join(
+            scores(
+                [
+                    measure(resolve(item), replace(wanted, find_tests=partial(forked_tests, item)))
+                    for item in course.assignments()
+                ]
+            )
+        )
     print(text)
     if "--write" in sys.argv:
         page = PAGE.read_text()

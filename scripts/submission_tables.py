@@ -28,6 +28,7 @@ from goldsmith.courses.grade.scoring import ItemResult, score
 from goldsmith.courses.layout.config import RubricConfig
 from goldsmith.courses.layout.example import copy_example
 from goldsmith.courses.layout.layout import Course, find_course
+from goldsmith.courses.layout.resolve import resolve
 from goldsmith.courses.submissions.open_submission import open_submission
 from goldsmith.generate.options import Options
 from goldsmith.gold.load import load_gold
@@ -142,7 +143,7 @@ def judged(course: Course, item: Known, warm: ForkClient, rubric: Rubric | None 
         with open_submission(assignment, str(written), item.name) as submission:
             options = Options(seed=42, threads=1, timeout=300)
             request = Request(options=options, case_timeout=item.seconds or _EACH, fork_server=warm)
-            verdict = check(assignment, submission, request)
+            verdict = check(resolve(assignment), submission, request)
     rubric = rubric or rubric_for(course, item.assignment)
     return Judged(item, verdict, score(verdict, rubric), rubric.shown)
 

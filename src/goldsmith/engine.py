@@ -14,7 +14,8 @@ from goldsmith.courses.grade.grade_class import Class, GradingOptions, grade_all
 from goldsmith.courses.grade.grader import Grader, Judged, judging_contexts, rubric_for, stop
 from goldsmith.courses.grade.submissions import SubmissionRef
 from goldsmith.courses.layout.layout import find_course
-from goldsmith.generate.options import options_from
+from goldsmith.courses.layout.resolve import resolve
+from goldsmith.generate.options import options_of
 
 __all__ = ["Engine", "Judged", "Local", "SubmissionRef", "Work", "grade_with", "judging_contexts", "stop"]
 
@@ -25,7 +26,7 @@ def grade_with(
     """Grade submissions with `engine` and write the results to `output`, with the course's own settings."""
     root = find_course(course)
     chosen = root.assignment(assignment)
-    options, rubric = options_from(root.config), rubric_for(chosen, allow_stale=False)
+    options, rubric = options_of(resolve(chosen)), rubric_for(chosen, allow_stale=False)
     grader = Grader(chosen, rubric, options, case_timeout=root.config.case_timeout, memory=memory_gib)
     found = collect(chosen, submissions, [])
     return grade_all(GradingOptions(grader, found.items, output, engine, left_out=found.left_out, as_one=found.as_one))

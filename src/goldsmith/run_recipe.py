@@ -10,7 +10,9 @@ import runpy
 import sys
 from pathlib import Path
 
-from goldsmith.recipe.imports import prepare_recipe
+from goldsmith.courses.layout.layout import find_course
+from goldsmith.errors.course import NotACourse
+from goldsmith.recipe.imports import install, prepare_spawned_processes
 
 USAGE = "usage: python -m goldsmith.run_recipe RECIPE --output DIR"
 
@@ -18,9 +20,24 @@ USAGE = "usage: python -m goldsmith.run_recipe RECIPE --output DIR"
 def run_recipe(recipe: Path, arguments: list[str]) -> None:
     """Run `recipe` as a script with these arguments, its assignment's code importable by every name."""
     path = recipe.absolute()
-    prepare_recipe(path)
+    _make_importable(path)
     sys.argv = [str(path), *arguments]
     runpy.run_path(str(path), run_name="__main__")
+
+
+def _make_importable(recipe: Path) -> None:
+    """Make the code of a recipe's assignment importable by both of its names, where the recipe is in a course."""
+    folder = recipe.parent
+    try:
+        course = find_course(folder)
+    except NotACourse:
+        sys.path.insert(0, str(folder))  # as Python does for a script
+        return
+    folder = next((item.starter for item in course.assignments() if item.recipe == recipe), folder)
+    if folder != recipe.parent:
+        sys.path.insert(0, str(recipe.parent))  # a private recipe may have its own helpers
+    install(course.root, folder)
+    prepare_spawned_processes(install, course.root, folder)
 
 
 if __name__ == "__main__":

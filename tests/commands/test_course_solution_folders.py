@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from goldsmith.courses.layout.layout import find_course
+from goldsmith.courses.layout.resolve import resolve
 from goldsmith.workspace.selection import is_private
 from support.course import CourseOnDisk
 
@@ -143,8 +144,8 @@ def test_right_work_agrees_and_wrong_work_differs(course: CourseOnDisk, tmp_path
 
 def test_a_solution_beside_the_starter_is_private(course: CourseOnDisk, tmp_path: Path) -> None:
     assignment = find_course(course.root).assignment("lab02")
-    assert is_private(assignment, course.root / "labs/lab01/solution/scaling.py")
-    assert not is_private(assignment, course.root / "slides/week1.md")
+    assert is_private(resolve(assignment), course.root / "labs/lab01/solution/scaling.py")
+    assert not is_private(resolve(assignment), course.root / "slides/week1.md")
     calm = course.run("guard")
     assert calm.code == 0, calm.out
     course.write({"slides/demo.py": SOLUTION})

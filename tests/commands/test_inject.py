@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from goldsmith.courses.injection.inject import recover
-from goldsmith.courses.injection.journal import needs_recovery
+from goldsmith.courses.layout.journal import needs_recovery
 from goldsmith.courses.layout.layout import find_course
 from goldsmith.errors.injection import EditedMeanwhile
 from support.course import CourseOnDisk

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from goldsmith.courses.injection.inject import recover
-from goldsmith.courses.injection.journal import read_journal
+from goldsmith.courses.layout.journal import read_journal
 from goldsmith.courses.layout.layout import find_course
 from support.course import CourseOnDisk
 from support.injection_course import SOLUTION, STARTER, assert_clean, do_inject, do_reset, state

@@ -17,6 +17,7 @@ import pytest
 from goldsmith.courses.internal_tests import suite_result as suite
 from goldsmith.courses.internal_tests import verdict as internal
 from goldsmith.courses.layout.layout import Assignment, find_course
+from goldsmith.courses.layout.resolve import resolve
 from goldsmith.errors.internal_tests import NoInternalTests
 from goldsmith.generate.freshness import Freshness
 from goldsmith.process.process_exit import ProcessExit
@@ -343,7 +344,7 @@ def test_a_whole_workspace_has_gold_and_solutions_but_no_reports(tested: CourseO
     kept = ("tests/internal/fixtures/hw1/gold_output.npz", "private/solutions/hw1/ops_solution.py")
     tested.write({kept[0]: "gold", "tests/internal/reports/hw1.txt": "the solution, as pytest prints it"})
     for whole in (True, False):
-        with make_workspaces(assignment_of(tested), (), 1, whole=whole) as (workspace,):
+        with make_workspaces(resolve(assignment_of(tested)), (), 1, whole=whole) as (workspace,):
             assert [(workspace.root / name).exists() for name in kept] == [whole, whole]
             assert not (workspace.root / "tests/internal/reports").exists()
             assert (workspace.root / TEST_FILE).exists()

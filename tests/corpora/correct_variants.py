@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from goldsmith.courses.layout.layout import Course
+from goldsmith.courses.layout.resolve import resolve
 from goldsmith.generate.options import Options
 from goldsmith.generate.replay_once import replay
 from goldsmith.gold.load import load_gold
@@ -219,4 +220,4 @@ def replayed(course: Course, name: str, implementation: Implementation, folder: 
     placed = [Placement(source, Path(solution.name.replace("_solution", "")))]
     options = Options(seed=course.config.seed, threads=implementation.threads, timeout=course.config.timeout)
     gold = load_gold(assignment.gold)
-    return replay(assignment, placed, options, gold, environment=implementation.environment)
+    return replay(resolve(assignment), placed, options, gold, environment=implementation.environment)

@@ -12,6 +12,7 @@ import pytest
 from goldsmith.check.check import check
 from goldsmith.check.request import Request
 from goldsmith.courses.layout.layout import Course, find_course
+from goldsmith.courses.layout.resolve import resolve
 from goldsmith.courses.submissions.open_submission import open_submission
 from goldsmith.generate.options import Options
 from goldsmith.process.fork_client import ForkClient
@@ -154,6 +155,6 @@ def test_it_is_seen(
     (tmp_path / f"{SOLUTIONS[name]}.py").write_text(code.replace(old, new))
     with open_submission(assignment, str(tmp_path)) as submission:
         options = Options(seed=42, threads=1, timeout=300)
-        verdict = check(assignment, submission, Request(options=options, case_timeout=60.0, fork_server=warm))
+        verdict = check(resolve(assignment), submission, Request(options=options, case_timeout=60.0, fork_server=warm))
     against = [(item.name, item.outcome, item.reason) for item in verdict.cases if item.outcome != "agrees"]
     assert verdict.outcome == outcome, against

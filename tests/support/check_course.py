@@ -9,6 +9,7 @@ from pathlib import Path
 from goldsmith.check.check import check as check_directly
 from goldsmith.check.request import Request
 from goldsmith.courses.layout.layout import find_course
+from goldsmith.courses.layout.resolve import resolve
 from goldsmith.courses.submissions.open_submission import open_submission
 from goldsmith.generate.options import Options
 from goldsmith.judge.verdicts import Verdict
@@ -169,7 +170,9 @@ def judge(
     with open_submission(assignment, what) as submission:
         options = Options(seed=42, threads=1, timeout=60)
         return check_directly(
-            assignment, submission, Request(options=options, case_timeout=case_timeout, cases=cases, fork_server=warm)
+            resolve(assignment),
+            submission,
+            Request(options=options, case_timeout=case_timeout, cases=cases, fork_server=warm),
         )
 
 

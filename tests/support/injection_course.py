@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from goldsmith.courses.injection.inject import inject, reset
-from goldsmith.courses.injection.journal import read_journal
+from goldsmith.courses.layout.journal import read_journal
 from goldsmith.courses.layout.layout import find_course
 from goldsmith.courses.layout.solutions import placements
 from support.course import CourseOnDisk

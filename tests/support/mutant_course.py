@@ -8,6 +8,7 @@ from pathlib import Path
 from unittest import mock
 
 from goldsmith.courses.layout.layout import find_course
+from goldsmith.courses.layout.resolve import resolve
 from goldsmith.generate.options import Options
 from goldsmith.mutants.cache import FindingCache
 from goldsmith.mutants.measure import RigorOptions, measure
@@ -130,11 +131,10 @@ def rigor_of(
         kept(cache, mutant, found)
 
     kept = FindingCache.put
-    assignment = find_course(course.root).assignment("hw1")
     options = Options(seed=42, threads=1, timeout=60)
     wanted = RigorOptions(options=options, case_timeout=case_timeout, names=names, jobs=2, keep=keep)
     with mock.patch.object(FindingCache, "put", put):
-        return measure(assignment, wanted)
+        return measure(resolve(find_course(course.root).assignment("hw1")), wanted)
 
 
 def by_name(rigor: Rigor) -> dict[str, Finding]:

@@ -12,6 +12,7 @@ from goldsmith.check.request import Request
 from goldsmith.courses.grade.grader import rubric_for
 from goldsmith.courses.grade.grades import Grade, grade
 from goldsmith.courses.layout.layout import find_course
+from goldsmith.courses.layout.resolve import resolve
 from goldsmith.courses.submissions.open_submission import open_submission
 from goldsmith.generate.options import Options
 from goldsmith.judge.verdicts import Verdict
@@ -141,7 +142,7 @@ def judged(course: CourseOnDisk, files: dict[str, str], warm: ForkClient) -> tup
     assignment = find_course(course.root).assignment("hw1")
     with open_submission(assignment, str(folder)) as submission:
         request = Request(options=Options(seed=42, threads=1, timeout=60), case_timeout=20.0, fork_server=warm)
-        verdict = check(assignment, submission, request)
+        verdict = check(resolve(assignment), submission, request)
     return verdict, grade(verdict, rubric_for(assignment, allow_stale=False))
 
 

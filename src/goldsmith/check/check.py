@@ -25,9 +25,7 @@ from goldsmith.check.recipe_failures import excuse
 from goldsmith.check.replay_workspace import ReplayWorkspace
 from goldsmith.check.replayed import Replayed, kept, may_be_given_more
 from goldsmith.check.request import OpenGold, Request
-from goldsmith.courses.layout.layout import Assignment
-from goldsmith.courses.layout.solution_parts import SolutionParts
-from goldsmith.courses.layout.starter_modules import notebook_modules
+from goldsmith.check.solution_parts import SolutionParts
 from goldsmith.gold.manifest import Manifest
 from goldsmith.gold.trivial_answers import is_hollow
 from goldsmith.judge.bounds import (
@@ -58,7 +56,7 @@ from goldsmith.judge.verdicts import (
 from goldsmith.process.clocks import Allowance
 from goldsmith.process.fork_client import fork_server
 from goldsmith.runs.run import CaseRuns
-from goldsmith.targets.target import Placement, Subject, Submission
+from goldsmith.targets.target import Placement, Submission, Target
 from goldsmith.workspace.temporary import private_folder
 
 Result = TypeVar("Result")
@@ -66,46 +64,46 @@ MAX_TRIED = 8
 """Changed provided parts for which it is found out one by one whether any case runs them."""
 
 
-def check(assignment: Subject, submission: Submission, request: Request) -> Verdict:
+def check(target: Target, submission: Submission, request: Request) -> Verdict:
     """Return the verdict on `submission`. A submission that takes too much work to judge "could not run"."""
 
     def judge(opened: OpenGold) -> Verdict:
-        with _workspace(assignment, submission, request, opened) as (context, workspace):
+        with _workspace(target, submission, request, opened) as (context, workspace):
             replayed, runs, provided = _replay(context, workspace, submission)
             return _attribute(context, workspace, submission, replayed, runs, provided)
 
-    return _bounded(assignment, submission, request, judge)
+    return _bounded(target, submission, request, judge)
 
 
-def replay(assignment: Subject, submission: Submission, request: Request) -> Verdict | Replayed:
+def replay(target: Target, submission: Submission, request: Request) -> Verdict | Replayed:
     """Return the verdict on `submission`, or, if it may have to be given more than gold's inputs and weights first,
     what its replays have shown: `conclude` goes on from there."""
 
     def judge(opened: OpenGold) -> Verdict | Replayed:
-        with _workspace(assignment, submission, request, opened) as (context, workspace):
+        with _workspace(target, submission, request, opened) as (context, workspace):
             replayed, runs, provided = _replay(context, workspace, submission)
             if may_be_given_more(replayed.verdicts, opened.gold):
                 return msgspec.structs.replace(replayed, runs=kept(runs, replayed.verdicts))
             return _attribute(context, workspace, submission, replayed, runs, provided)
 
-    return _bounded(assignment, submission, request, judge)
+    return _bounded(target, submission, request, judge)
 
 
-def conclude(assignment: Subject, submission: Submission, request: Request, replayed: Replayed) -> Verdict:
+def conclude(target: Target, submission: Submission, request: Request, replayed: Replayed) -> Verdict:
     """Return the verdict on a submission whose cases have been replayed. Its cases stay as they were judged then."""
 
     def judge(opened: OpenGold) -> Verdict:
-        with _workspace(assignment, submission, request, opened, replayed.used) as (context, workspace):
-            provided = Provided.of(assignment, submission, opened.gold.manifest)
+        with _workspace(target, submission, request, opened, replayed.used) as (context, workspace):
+            provided = Provided.of(target, submission, opened.gold.manifest)
             return _attribute(context, workspace, submission, replayed, replayed.case_runs(), provided)
 
-    return _bounded(assignment, submission, request, judge)
+    return _bounded(target, submission, request, judge)
 
 
 def _bounded(
-    assignment: Subject, submission: Submission, request: Request, judge: Callable[[OpenGold], Result]
+    target: Target, submission: Submission, request: Request, judge: Callable[[OpenGold], Result]
 ) -> Result | Verdict:
-    opened = request.opened or OpenGold.of(assignment, submission, request)
+    opened = request.opened or OpenGold.of(target, submission, request)
     gold = sum(file.stat().st_size for file in opened.gold.folder.iterdir() if file.is_file())
     try:
         with bounded_by(Work(seconds=JUDGING_TIMEOUT_S + JUDGING_TIMEOUT_S_PER_MIB * gold / 2**20)):
@@ -123,7 +121,7 @@ def _bounded(
         ]
         return Verdict(
             name=submission.name,
-            assignment=assignment.name,
+            assignment=target.name,
             outcome=COULD_NOT_RUN,
             cases=tuple(cases),
             choices=submission.choices,
@@ -134,7 +132,7 @@ def _bounded(
 
 @contextlib.contextmanager
 def _workspace(
-    assignment: Subject,
+    target: Target,
     submission: Submission,
     request: Request,
     opened: OpenGold,
@@ -145,7 +143,7 @@ def _workspace(
         uses_torch = opened.gold.manifest.provenance.environment.torch is not None
         server = request.fork_server or stack.enter_context(fork_server(torch=uses_torch))
         allowance = Allowance(seconds_in_all(request.case_timeout, len(opened.golds)), used)
-        context = CheckContext(assignment, opened, request, server, allowance)
+        context = CheckContext(target, opened, request, server, allowance)
         yield context, stack.enter_context(context.open_workspace(submission.placed, submission.beside))
 
 
@@ -154,15 +152,15 @@ def _replay(
 ) -> tuple[Replayed, Mapping[str, CaseRuns], Provided]:
     """Replay all cases, and find out which of them provided code is to blame for."""
     started = time.monotonic()
-    assignment, opened, request = context.assignment, context.opened, context.request
+    target, opened, request = context.target, context.opened, context.request
     strategy = context.strategy(workspace)
     strategy.run_cases(list(opened.golds))
     verdicts = strategy.verdicts
     staffs: tuple[str, ...] = ()
     if request.solution_failures is not None:
-        config = assignment.project.config
-        verdicts, staffs = excuse(verdicts, config.recipe, request.solution_failures, loopback=config.grade.loopback)
-    provided = Provided.of(assignment, submission, opened.gold.manifest)
+        recipe = target.recipe.name
+        verdicts, staffs = excuse(verdicts, recipe, request.solution_failures, loopback=target.loopback)
+    provided = Provided.of(target, submission, opened.gold.manifest)
     changed = provided.parts
     if provided.restorable and any(verdict.outcome != AGREES for verdict in verdicts.values()):
         verdicts, changed = _excuse_provided(context, submission, verdicts, provided)
@@ -198,22 +196,22 @@ def _attribute(
     and is for staff only.
     """
     started = time.monotonic()
-    assignment, opened, request = context.assignment, context.opened, context.request
+    target, opened, request = context.target, context.opened, context.request
     gold, layouts = opened.gold, replayed.layouts
     shown = PartCoverage.of({name: case.entry for name, case in opened.golds.items()}, gold.folder)
     with private_folder() as folder:
         verdicts = attribute(workspace, gold.folder, replayed.verdicts, runs, layouts, request.evidence)
-        solution = SolutionParts.of(assignment, gold.manifest.provenance.written)
+        solution = SolutionParts.of(target, gold.manifest.provenance.written)
         corrected = CorrectedParts(context, submission, provided, folder / "restored", shown, solution)
         verdicts = corrected.judge(verdicts)
         inner = InnerParts(gold, workspace, runs, layouts, provided.files, corrected.open)
         verdicts = name_unwritten(inner.judge(verdicts), shown, provided.unwritten_functions)
     if request.evidence is not None:
-        request.evidence.files = {**provided.files, **cell_files(_placed(assignment, submission))}
+        request.evidence.files = {**provided.files, **cell_files(_placed(target, submission))}
         for case in verdicts.values():
             request.evidence.add_case(case, context.judge.criteria(case.name), runs[case.name])
     failed = [*verdicts.values(), *replayed.excused]
-    unseen = not_given(assignment, workspace.workspace, failed, confined=request.confined is not None)
+    unseen = not_given(target, workspace.workspace, failed, confined=request.confined is not None)
     found = [without_blind_records(item, context.judge.criteria(item.name)) for item in verdicts.values()]
     parts = tuple(judge_parts(found, shown, lambda name: is_hollow(opened.golds[name])))
     outcome = gravest(item.outcome for item in found)
@@ -225,14 +223,14 @@ def _attribute(
     left_out = [f"{file} is not in it; the starter's was used" for file in submission.missing if file not in missing]
     return Verdict(
         name=submission.name,
-        assignment=assignment.name,
+        assignment=target.name,
         outcome=outcome,
         first_divergence=first.first_divergence if first else source.label if source else "",
         first_part=first.first_part if first else source.kind if source else "",
         first_case=first.name if first else source.case if source else "",
         first_name=source.their_label if source else "",
         first_functions=source.their_functions if source else (),
-        first_place=shown_place(_place(source, provided, missing), _placed(assignment, submission)) if source else "",
+        first_place=shown_place(_place(source, provided, missing), _placed(target, submission)) if source else "",
         not_started=provided.is_untouched and outcome not in RIGHT,
         cases=tuple(found),
         parts=parts,
@@ -247,7 +245,7 @@ def _attribute(
         choices=submission.choices,
         unfinished=replayed.unfinished,
         notes=(*submission.notes, *left_out, *provided.notes),
-        forbidden=find_forbidden(assignment, submission, replayed.sightings),
+        forbidden=find_forbidden(target, submission, replayed.sightings),
         not_given=(*unseen, *replayed.staffs),
         seconds=replayed.seconds + time.monotonic() - started,
     )
@@ -279,11 +277,9 @@ def _how_far(case: CaseVerdict) -> float:
     return leaf.relative
 
 
-def _placed(assignment: Subject, submission: Submission) -> Sequence[Placement]:
+def _placed(target: Target, submission: Submission) -> Sequence[Placement]:
     """Return the submission's files; of the tree as it stands, the starter's notebooks, by which lines are told."""
-    if submission.is_tree and isinstance(assignment, Assignment):
-        return notebook_modules(assignment)
-    return submission.placed
+    return target.starter.notebooks if submission.is_tree and target.starter else submission.placed
 
 
 def _unfinished(replays: Iterable[CaseRuns]) -> Iterator[str]:

@@ -13,13 +13,12 @@ import msgspec
 from goldsmith.check.replay_strategy import ReplayStrategy
 from goldsmith.check.replay_workspace import ReplayWorkspace, recipe_placements
 from goldsmith.check.request import OpenGold, Request
-from goldsmith.courses.notebooks import PACKAGES as NOTEBOOK_PACKAGES
 from goldsmith.gold.load import GoldCase
 from goldsmith.judge.case import Judge
 from goldsmith.process.clocks import Allowance
 from goldsmith.process.fork_client import ForkClient
 from goldsmith.source_code.compiled_parts import CompiledParts
-from goldsmith.targets.target import Placement, Subject
+from goldsmith.targets.target import NOTEBOOK_PACKAGES, Placement, Target
 from goldsmith.workspace.copies import Workspace, make_workspaces
 
 
@@ -27,7 +26,7 @@ from goldsmith.workspace.copies import Workspace, make_workspaces
 class CheckContext:
     """Opens workspaces with submissions to one assignment. `allowance` is the time that all their runs share."""
 
-    assignment: Subject
+    target: Target
     opened: OpenGold
     request: Request
     fork_server: ForkClient
@@ -39,7 +38,7 @@ class CheckContext:
 
     @cached_property
     def judge(self) -> Judge:
-        return Judge(self.golds, self.opened.adapter, self.assignment.config.overwriting == "differs")
+        return Judge(self.golds, self.opened.adapter, self.target.overwriting == "differs")
 
     @contextlib.contextmanager
     def open_workspace(
@@ -51,13 +50,13 @@ class CheckContext:
         """Make a workspace with `placed` and the course's own recipe and adapter in it, and without others' work. The
         parts in `corrections` are the solution's there."""
         hidden = (*self.request.hidden_files, *beside)
-        everything = [*placed, *recipe_placements(self.assignment, self.opened.adapter_file)]
+        everything = [*placed, *recipe_placements(self.target, self.opened.adapter_file)]
         reads, temporary_folder = self.opened.gold.manifest.provenance.reads, self.request.temporary_folder
         with make_workspaces(
-            self.assignment, everything, 1, reads=reads, temporary_folder=temporary_folder, hidden_files=hidden
+            self.target, everything, 1, reads=reads, temporary_folder=temporary_folder, hidden_files=hidden
         ) as (workspace,):
             yield ReplayWorkspace(
-                self.assignment,
+                self.target,
                 workspace,
                 msgspec.structs.replace(self.request.options, seed=self.opened.gold.manifest.seed),
                 self.golds,
@@ -66,7 +65,7 @@ class CheckContext:
                 self.request.watcher,
                 self.fork_server,
                 confined=self.request.confined,
-                stand_ins=(*NOTEBOOK_PACKAGES, *self.assignment.project.config.stand_ins),
+                stand_ins=(*NOTEBOOK_PACKAGES, *self.target.stand_ins),
                 written=self.opened.gold.manifest.provenance.written,
                 given=self.opened.given,
                 allowance=self.allowance,
@@ -77,7 +76,7 @@ class CheckContext:
         """Return where the worker finds the adapter: placed beside the recipe, or, in place, where it is."""
         if self.opened.adapter_file is None or workspace.in_place:
             return self.opened.adapter_file and self.opened.adapter_file.absolute()
-        return workspace.folder / self.assignment.project.config.adapter
+        return workspace.folder / self.target.adapter.name
 
     def strategy(self, workspace: ReplayWorkspace, *, traces: bool = True) -> ReplayStrategy:
         """Make the strategy that runs the cases of the submission in a workspace."""

@@ -25,7 +25,7 @@ from pathlib import Path
 from goldsmith.check.check_context import CheckContext
 from goldsmith.check.provided_code import Provided
 from goldsmith.check.replay_workspace import ReplayWorkspace
-from goldsmith.courses.layout.solution_parts import SolutionParts
+from goldsmith.check.solution_parts import SolutionParts
 from goldsmith.judge.corrections import CorrectedCases, Correction, TooManyTrials, is_plain, smallest_correction
 from goldsmith.judge.coverage import PartCoverage, part_of
 from goldsmith.judge.parts import RIGHT, judge_parts

@@ -6,28 +6,23 @@ from collections.abc import Iterable
 
 from goldsmith.check.notebook_places import shown_place
 from goldsmith.check.provided_code import read_code
-from goldsmith.courses.layout.layout import Assignment
-from goldsmith.courses.layout.solutions import CourseFile
-from goldsmith.courses.layout.starter_modules import notebook_modules
 from goldsmith.judge.verdicts import ForbiddenUse
 from goldsmith.source_code.forbidden import MAX_USES, forbidden_uses
-from goldsmith.targets.target import Subject, Submission
+from goldsmith.targets.target import Submission, Target
 
 _MAX_PLACE_CHARS = 200
 
 
 def find_forbidden(
-    assignment: Subject, submission: Submission, sightings: Iterable[tuple[str, str]]
+    target: Target, submission: Submission, sightings: Iterable[tuple[str, str]]
 ) -> tuple[ForbiddenUse, ...]:
     """Find forbidden uses in its own code that the starter does not have. `sightings` are reported by the submission's
     process, which may invent them: only those in its own files count, and only for names that the code does not show
     anyway."""
-    names = assignment.forbidden
-    if not names or not isinstance(assignment, Assignment):
+    names = target.forbidden
+    if not names or target.starter is None:
         return ()
-    inside = [path.relative_to(assignment.starter) for path in assignment.starter.rglob("*.py")]
-    modules = [*(CourseFile(assignment.starter / path, path) for path in inside), *notebook_modules(assignment)]
-    starter = {item.target.as_posix(): item for item in modules}
+    starter = {item.target.as_posix(): item for item in target.starter.modules}
     placed = {item.target.as_posix(): item for item in submission.placed if item.target.suffix == ".py"}
     own = starter if submission.is_tree else placed
     given = {} if submission.is_tree else {file: item for file, item in starter.items() if file in placed}

@@ -11,7 +11,6 @@ from pathlib import Path
 import msgspec
 
 from goldsmith.check.replay_workspace import SandboxPolicy
-from goldsmith.courses.layout.layout import Assignment
 from goldsmith.errors.sandbox import NoPrivateNetwork
 from goldsmith.process.descendants import MAX_TASKS
 from goldsmith.sandbox import private_network
@@ -21,6 +20,7 @@ from goldsmith.sandbox.capabilities import Level, probe
 from goldsmith.sandbox.confinement import Confinement
 from goldsmith.sandbox.limits import Limits
 from goldsmith.sandbox.readable_paths import Reach, reach
+from goldsmith.targets.target import Target
 
 MEMORY_GIB = 6.0
 """What all processes of a submission may take together, unless `goldsmith grade --memory` says otherwise."""
@@ -34,7 +34,7 @@ class GradingSandbox:
     """How submissions to one assignment are sandboxed. `gold` is the folder of its gold, `memory` is in GiB, and
     `hidden` are folders besides the course's own that no submission may read, even if they are on Python's path."""
 
-    assignment: Assignment
+    target: Target
     gold: Path
     case_timeout: float
     memory: float = MEMORY_GIB
@@ -43,13 +43,12 @@ class GradingSandbox:
     @property
     def loopback(self) -> bool:
         """Return whether sockets are let in, in a private network for each child."""
-        return self.assignment.course.config.grade.loopback
+        return self.target.loopback
 
     @functools.cached_property
     def reach(self) -> Reach:
         """Return what every process may read: Python, and nothing of the course."""
-        course = self.assignment.course
-        found = reach([str(course.root), *self.hidden], course.config.packages)
+        found = reach([str(self.target.project.root), *self.hidden], self.target.packages)
         if not self.loopback:
             return found
         return Reach(
@@ -95,11 +94,12 @@ class GradingSandbox:
 
     def _level_and_prefix(self, writable: Sequence[str], fixed: Sequence[str]) -> tuple[Level, list[str]]:
         level = probe()
-        course = self.assignment.course
+        files = self.target.files
+        assert files is not None
         before: list[str] = []
         if level.bubblewrap:
             before = bubblewrap_prefix(readable=self.reach.readable, writable=writable, fixed=fixed)
-        private = (self.gold, *course.solution_folders, course.internal_tests_folder)
+        private = (self.gold, *files.answers, files.internal_tests)
         hidden = [str(path) for path in private]
         if before and bubblewrap_hides(before, hidden=hidden, writable=writable):
             return level, before

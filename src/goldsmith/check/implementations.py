@@ -7,41 +7,35 @@ import contextlib
 import tarfile
 from collections.abc import Iterator
 
-from goldsmith.errors.lone_recipe import NoSuchImplementation, NotARecipe, NothingToReplace, RecordedFromRevision
+from goldsmith.errors.lone_recipe import NoSuchImplementation, NothingToReplace, RecordedFromRevision
 from goldsmith.foundation.git import git, run_git
-from goldsmith.targets.lone_recipe import LoneRecipe, is_recipe_file, open_lone_recipe
 from goldsmith.targets.replacements import bases_in, everything_in, find_replacements, imported_modules
-from goldsmith.targets.target import AS_IT_STANDS, EVERYTHING, Replacements, Submission
+from goldsmith.targets.target import AS_IT_STANDS, EVERYTHING, Replacements, Submission, Target
 from goldsmith.workspace.temporary import private_folder
 
 
-def open_to_record(text: str, implementation: str | None) -> LoneRecipe:
-    """Open a recipe to record from `implementation`, by default from what it imports."""
-    if not is_recipe_file(text):
-        raise NotARecipe(text)
-    lone = open_lone_recipe(text)
-    if implementation is None:
-        return lone
-    found = find_replacements(implementation, lone)
+def recorded_from(target: Target, implementation: str) -> Target:
+    """Return a recipe that runs on `implementation` in the place of what it imports."""
+    found = find_replacements(implementation, target)
     if found is None:
-        commit = _commit(lone, implementation)
+        commit = _commit(target, implementation)
         raise RecordedFromRevision(implementation) if commit else NoSuchImplementation(implementation)
-    return lone.running_on(found)
+    return target.running_on(found)
 
 
 @contextlib.contextmanager
-def open_to_check(lone: LoneRecipe, implementation: str | None) -> Iterator[tuple[LoneRecipe, Submission]]:
+def open_to_check(target: Target, implementation: str | None) -> Iterator[tuple[Target, Submission]]:
     """Open what is to be checked against gold: by default what the recipe imports."""
-    lone = lone.running_on(())
+    target = target.running_on(())
     if implementation is None:
-        yield lone, Submission(AS_IT_STANDS, is_tree=True)
+        yield target, Submission(AS_IT_STANDS, is_tree=True)
         return
-    found = find_replacements(implementation, lone)
+    found = find_replacements(implementation, target)
     if found is not None:
-        yield lone.running_on(found), Submission(implementation, is_tree=True, notes=_notes(found, implementation))
+        yield target.running_on(found), Submission(implementation, is_tree=True, notes=_notes(found, implementation))
         return
-    with _revision(lone, implementation) as found:
-        yield lone.running_on(found), Submission(implementation, is_tree=True)
+    with _revision(target, implementation) as found:
+        yield target.running_on(found), Submission(implementation, is_tree=True)
 
 
 def _notes(found: Replacements, implementation: str) -> tuple[str, ...]:
@@ -51,24 +45,24 @@ def _notes(found: Replacements, implementation: str) -> tuple[str, ...]:
 
 
 @contextlib.contextmanager
-def _revision(lone: LoneRecipe, revision: str) -> Iterator[Replacements]:
+def _revision(target: Target, revision: str) -> Iterator[Replacements]:
     """Write the project as it is in a git revision; its modules come before all others. The recipe stays as it is."""
-    commit = _commit(lone, revision)
+    commit = _commit(target, revision)
     if not commit:
         raise NoSuchImplementation(revision)
     with private_folder() as room:
         root, archive = room / "revision", room / "revision.tar"
-        if run_git(lone.project.root, "archive", f"--output={archive}", commit).returncode:
+        if run_git(target.project.root, "archive", f"--output={archive}", commit).returncode:
             raise NoSuchImplementation(revision)
         with tarfile.open(archive) as file:
             file.extractall(root, filter="data")
-        bases = bases_in(lone, root)
+        bases = bases_in(target, root)
         if not bases:
-            raise NothingToReplace(revision, lone.recipe.name, imported_modules(lone.recipe))
+            raise NothingToReplace(revision, target.recipe.name, imported_modules(target.recipe))
         yield everything_in(bases)
 
 
-def _commit(lone: LoneRecipe, revision: str) -> str:
+def _commit(target: Target, revision: str) -> str:
     if revision.startswith("-"):
         return ""
-    return (git(lone.project.root, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}") or "").strip()
+    return (git(target.project.root, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}") or "").strip()

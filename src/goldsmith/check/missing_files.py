@@ -8,10 +8,9 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from goldsmith.courses.layout.layout import Assignment
 from goldsmith.judge.verdicts import COULD_NOT_RUN, CaseVerdict
 from goldsmith.sandbox.packages import places_of
-from goldsmith.targets.target import Subject
+from goldsmith.targets.target import Target
 from goldsmith.workspace.copies import Workspace
 from goldsmith.workspace.selection import is_private
 
@@ -21,19 +20,17 @@ _BARE = re.compile(r"[^\s'\"`(),;]*[/.][^\s'\"`(),;:]+")
 _MODULE = re.compile(r"No module named ['\"]([\w.]{1,200})['\"]")
 
 
-def not_given(
-    assignment: Subject, workspace: Workspace, cases: Iterable[CaseVerdict], *, confined: bool
-) -> tuple[str, ...]:
+def not_given(target: Target, workspace: Workspace, cases: Iterable[CaseVerdict], *, confined: bool) -> tuple[str, ...]:
     """Return a sentence for each. Messages may be forged, so only files and packages are named that staff may
     declare."""
-    if not isinstance(assignment, Assignment):
+    if target.starter is None:
         return ()  # it ran in place, where everything is
     found: dict[str, None] = {}
     for case in cases:
         if case.outcome != COULD_NOT_RUN or case.failure is None:
             continue
         message = case.failure.message[:_MAX_MESSAGE_CHARS]
-        found |= dict.fromkeys(_files(assignment, workspace, message))
+        found |= dict.fromkeys(_files(target, workspace, message))
         if confined and case.failure.package and places_of(case.failure.package):
             found[
                 f"{case.failure.package} is installed here, but not from a package index, so that submissions do not "
@@ -42,15 +39,15 @@ def not_given(
     return tuple(found)[:_MAX_FILES]
 
 
-def _files(assignment: Assignment, workspace: Workspace, message: str) -> Iterator[str]:
-    course = assignment.course
+def _files(target: Target, workspace: Workspace, message: str) -> Iterator[str]:
+    root = target.project.root
     for name in _names(message):
         for base in (workspace.folder, workspace.root):
             path = Path(os.path.normpath(base / name.replace("\0", "")))
             if not path.is_relative_to(workspace.root) or path == workspace.root or os.path.lexists(path):
                 continue
             inside = path.relative_to(workspace.root)
-            if _exists(course.root / inside) and not is_private(assignment, course.root / inside):
+            if _exists(root / inside) and not is_private(target, root / inside):
                 yield (
                     f"{inside.as_posix()} is in the course, but submissions do not get it; if they need it, add it to "
                     f'`shared` in the settings: shared = ["{inside.as_posix()}"]'

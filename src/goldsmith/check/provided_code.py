@@ -14,13 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from goldsmith.courses.layout.layout import Assignment
-from goldsmith.courses.layout.solutions import has_solutions, module_of, placements, starter_module
-from goldsmith.courses.layout.starter_modules import starter_modules
-from goldsmith.courses.notebooks.convert import SUFFIX as NOTEBOOK
-from goldsmith.courses.notebooks.convert import convert, is_notebook
 from goldsmith.errors.base import GoldsmithError
-from goldsmith.errors.notebooks import BadNotebook
 from goldsmith.foundation.git import git
 from goldsmith.foundation.ignored_names import LITTER
 from goldsmith.gold.manifest import Manifest
@@ -29,7 +23,7 @@ from goldsmith.source_code.parts import written_by_students
 from goldsmith.source_code.provided import added_at_import, changed_provided, missing_values
 from goldsmith.source_code.provided_edits import can_be_disabled, is_in, with_provided, without_parts
 from goldsmith.source_code.unwritten import left_as_given, unwritten_functions, unwritten_parts
-from goldsmith.targets.target import Placement, Subject, Submission
+from goldsmith.targets.target import NOTEBOOK_SUFFIX, Placement, Starter, Submission, Target
 
 _MAX_TRUSTED_CODE_BYTES = 4 * MAX_CODE_BYTES
 """For what a recipe by itself runs on, which nobody submitted."""
@@ -51,18 +45,18 @@ class Provided:
     """What could not be looked at."""
 
     @classmethod
-    def of(cls, assignment: Subject, submission: Submission, manifest: Manifest) -> Provided:
-        if not isinstance(assignment, Assignment):
-            own = _implementation_files(assignment, manifest)
+    def of(cls, target: Target, submission: Submission, manifest: Manifest) -> Provided:
+        if target.starter is None:
+            own = _implementation_files(target, manifest)
             return cls({}, {}, {}, read_code(own, most=_MAX_TRUSTED_CODE_BYTES))
-        starter = _starter_files(assignment, submission, manifest)
-        files = _submitted_files(assignment, submission)
+        starter = _starter_files(target, target.starter, submission, manifest)
+        files = _submitted_files(target.starter, submission)
         submitted = {name: files[name] for name in starter if name in files}
         modules = ((item.target.as_posix(), item.notebook()) for item in submission.placed)
         importing = {name for name, module in modules if module is not None and module.imports_itself}
         beside = {name: [other for path, other in files.items() if path != name] for name in submitted}
         given = {name: [starter[name]] if name in importing else [] for name in submitted}
-        free = changed_by_solution(assignment, starter)
+        free = changed_by_solution(target, starter)
 
         def look(find: Callable[[bytes, bytes, Sequence[bytes]], list[str]]) -> dict[str, list[str]]:
             found = {
@@ -85,7 +79,7 @@ class Provided:
             look(changed_provided),
             files,
             look(_may_matter),
-            functions_left(assignment, starter),
+            functions_left(target, starter),
             tuple(notes),
         )
 
@@ -181,43 +175,34 @@ def _may_matter(starter: bytes, other: bytes, beside: Sequence[bytes]) -> list[s
     return [*missing_values(starter, other, beside), *added_at_import(starter, other, beside)]
 
 
-def _starter_files(assignment: Assignment, submission: Submission, manifest: Manifest) -> dict[str, bytes]:
+def _starter_files(target: Target, starter: Starter, submission: Submission, manifest: Manifest) -> dict[str, bytes]:
     """Read the starter's Python files as gold knows them; leave out those that no longer exist in that version."""
-    course = assignment.course
-    found = {}
+    root, found = target.project.root, {}
     for name, digest in manifest.provenance.starter.items():
-        path = course.root / name
-        if path.suffix not in (".py", NOTEBOOK) or not path.is_relative_to(assignment.starter):
+        path = root / name
+        if path.suffix not in (".py", NOTEBOOK_SUFFIX) or not path.is_relative_to(starter.folder):
             continue
-        inside = path.relative_to(assignment.starter)
-        target = module_of(inside) if path.suffix == NOTEBOOK else inside
-        content = _module(path.name, path.read_bytes() if path.is_file() else b"")
+        inside = path.relative_to(starter.folder)
+        module, content = starter.as_module(inside, path.read_bytes() if path.is_file() else b"")
         if submission.is_tree and _digest(content) != digest:
-            committed = git(course.root, "show", f"HEAD:./{name}")
-            content = _module(path.name, (committed or "").encode("utf-8", "surrogateescape"))
+            committed = git(root, "show", f"HEAD:./{name}")
+            module, content = starter.as_module(inside, (committed or "").encode("utf-8", "surrogateescape"))
         if _digest(content) == digest:
-            found[target.as_posix()] = content
+            found[module.as_posix()] = content
     return found
 
 
-def _module(name: str, content: bytes) -> bytes:
-    """Return a file as it is imported: of a notebook, its definitions."""
-    with contextlib.suppress(BadNotebook):
-        return convert(content, name).source if is_notebook(name, content) else content
-    return content
-
-
-def functions_left(assignment: Assignment, starter: Mapping[str, bytes]) -> dict[str, list[str]]:
+def functions_left(target: Target, starter: Mapping[str, bytes]) -> dict[str, list[str]]:
     """Return, by file, the functions that the solution leaves as they were given. Where there is no solution, as in a
     pack, a record may say which."""
     return _by_solution(
-        assignment,
-        left_record(assignment),
+        target,
+        left_record(target),
         lambda solved: {name: left_as_given(content, solved.get(name, b"")) for name, content in starter.items()},
     )
 
 
-def changed_by_solution(assignment: Assignment, starter: Mapping[str, bytes]) -> dict[str, list[str]]:
+def changed_by_solution(target: Target, starter: Mapping[str, bytes]) -> dict[str, list[str]]:
     """Return, by file, what looks as if the starter provided it and is not the same in the solution: students may
     change it, too. Where there is no solution, a record may say which."""
 
@@ -229,39 +214,39 @@ def changed_by_solution(assignment: Assignment, starter: Mapping[str, bytes]) ->
             found[name] = [part for parts in changes for part in parts]
         return found
 
-    return _by_solution(assignment, changed_record(assignment), find)
+    return _by_solution(target, changed_record(target), find)
 
 
 def _by_solution(
-    assignment: Assignment, record: Path, find: Callable[[Mapping[str, bytes]], dict[str, list[str]]]
+    target: Target, record: Path, find: Callable[[Mapping[str, bytes]], dict[str, list[str]]]
 ) -> dict[str, list[str]]:
     with contextlib.suppress(GoldsmithError, OSError):
-        if not has_solutions(assignment):
+        if target.solution is None or not target.solution.is_here:
             return msgspec.json.decode(record.read_bytes(), type=dict[str, list[str]]) if record.is_file() else {}
-        return find({item.target.as_posix(): item.read() for item in placements(assignment)})
+        return find({item.target.as_posix(): item.read() for item in target.placed})
     return {}
 
 
-def left_record(assignment: Assignment) -> Path:
+def left_record(target: Target) -> Path:
     """Return where the record of `functions_left` is, in a copy of the course without solutions."""
-    return assignment.course.state_folder / "left-as-given" / f"{assignment.name}.json"
+    return target.project.state_folder / "left-as-given" / f"{target.name}.json"
 
 
-def changed_record(assignment: Assignment) -> Path:
+def changed_record(target: Target) -> Path:
     """Return where the record of `changed_by_solution` is, in a copy of the course without solutions."""
-    return assignment.course.state_folder / "changed-by-solution" / f"{assignment.name}.json"
+    return target.project.state_folder / "changed-by-solution" / f"{target.name}.json"
 
 
-def _submitted_files(assignment: Assignment, submission: Submission) -> dict[str, bytes]:
+def _submitted_files(starter: Starter, submission: Submission) -> dict[str, bytes]:
     """Read the submission's Python files by where they go."""
     if submission.is_tree:
-        files = starter_modules(assignment)
+        files = list(starter.modules)
     else:
         files = [item for item in submission.placed if item.target.suffix == ".py"]
-    return read_code(files, lambda name: starter_module(assignment, Path(name)) is not None)
+    return read_code(files, lambda name: starter.module(Path(name)) is not None)
 
 
-def _implementation_files(subject: Subject, manifest: Manifest) -> list[Placement]:
+def _implementation_files(subject: Target, manifest: Manifest) -> list[Placement]:
     """Return the Python files of what a recipe by itself runs on: what takes the place of its imports, then what the
     gold was recorded from."""
     places = [Path(where) for _, where in subject.replacements if Path(where).is_absolute()]
@@ -281,7 +266,7 @@ def read_code(
     named = {item.target.as_posix(): item for item in files}
     for name in sorted(named, key=lambda name: not is_first(name)):
         source = named[name].source
-        if source.is_file() and (source.suffix == NOTEBOOK or source.stat().st_size <= left):
+        if source.is_file() and (source.suffix == NOTEBOOK_SUFFIX or source.stat().st_size <= left):
             content = named[name].read()
             if len(content) <= left:
                 found[name] = content

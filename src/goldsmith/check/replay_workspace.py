@@ -43,7 +43,7 @@ from goldsmith.sandbox.confinement import Confinement
 from goldsmith.sandbox.limits import Limits
 from goldsmith.source_code.compiled_parts import CompiledParts
 from goldsmith.source_code.forbidden import MAX_USES
-from goldsmith.targets.target import Placement, Subject
+from goldsmith.targets.target import Placement, Target
 from goldsmith.workspace.copies import Workspace
 
 RUNS = (PLAIN, REPEAT, FLOAT64)
@@ -76,7 +76,7 @@ class ReplayWorkspace:
     Parts in `corrections` are replaced by the solution's.
     """
 
-    assignment: Subject
+    target: Target
     workspace: Workspace
     options: Options
     golds: Mapping[str, GoldCase]
@@ -247,7 +247,7 @@ class ReplayWorkspace:
     def _job(self, *, coverage: bool) -> Job:
         """Make the job for a worker that can run any case."""
         self._launches += 1
-        job = make_job(self.assignment, self.workspace, self.options, task="replay")
+        job = make_job(self.target, self.workspace, self.options, task="replay")
         scratch = self.workspace.scratch / f"{self._launches}-{secrets.token_hex(4)}"
         scratch.mkdir()
         job = msgspec.structs.replace(
@@ -261,7 +261,7 @@ class ReplayWorkspace:
             limits=self.limits,
             written=self.written,
             stand_ins=self.stand_ins,
-            forbidden=self.assignment.forbidden,
+            forbidden=self.target.forbidden,
             corrections=self.corrections,
         )
         return msgspec.structs.replace(job, **self._confinement(job)) if self.confined else job
@@ -375,8 +375,7 @@ def _zeros(leaf: Any) -> Any:
     return np.zeros_like(leaf) if is_array(leaf) else leaf
 
 
-def recipe_placements(assignment: Subject, adapter: Path | None) -> list[Placement]:
+def recipe_placements(target: Target, adapter: Path | None) -> list[Placement]:
     """Place the course's own recipe and adapter: a submission cannot bring its own."""
-    config = assignment.project.config
-    found = [Placement(assignment.recipe, Path(config.recipe))]
-    return found + ([Placement(adapter, Path(config.adapter))] if adapter else [])
+    found = [Placement(target.recipe, Path(target.recipe.name))]
+    return found + ([Placement(adapter, Path(target.adapter.name))] if adapter else [])

@@ -16,7 +16,7 @@ from goldsmith.gold.manifest import MANIFEST
 from goldsmith.judge.evidence import Evidence
 from goldsmith.process.fork_client import ForkClient
 from goldsmith.process.launcher import Watcher
-from goldsmith.targets.target import Subject, Submission
+from goldsmith.targets.target import Submission, Target
 from goldsmith.weights.rules import Adapter, read_adapter
 
 
@@ -55,35 +55,35 @@ class OpenGold:
     given: Path | None = None
 
     @classmethod
-    def of(cls, assignment: Subject, submission: Submission, request: Request) -> OpenGold:
-        gold = open_gold(assignment, submission, allow_stale=request.allow_stale)
+    def of(cls, target: Target, submission: Submission, request: Request) -> OpenGold:
+        gold = open_gold(target, submission, allow_stale=request.allow_stale)
         golds = {name: gold[name] for name in _select_cases(gold, request.cases)}
-        return cls(gold, golds, *open_adapter(assignment, request.adapter))
+        return cls(gold, golds, *open_adapter(target, request.adapter))
 
 
-def open_gold(assignment: Subject, submission: Submission, *, allow_stale: bool) -> Gold:
+def open_gold(target: Target, submission: Submission, *, allow_stale: bool) -> Gold:
     """Read the gold to check against. It must be sound, made from cases, and not stale."""
-    if not (assignment.gold / MANIFEST).is_file():
-        raise NoGold(assignment.name)
-    gold = load_gold(assignment.gold)
+    if not (target.gold / MANIFEST).is_file():
+        raise NoGold(target.name)
+    gold = load_gold(target.gold)
     if gold.manifest.provenance.mode != "cases":
-        raise NotReplayed(assignment.name)
-    reasons = stale_reasons(assignment, gold.manifest, starter=not submission.is_tree)
+        raise NotReplayed(target.name)
+    reasons = stale_reasons(target, gold.manifest, starter=not submission.is_tree)
     if reasons and not allow_stale:
-        raise StaleGold(assignment.name, reasons)
+        raise StaleGold(target.name, reasons)
     return gold
 
 
-def open_adapter(assignment: Subject, file: Path | None = None) -> tuple[Adapter, Path | None]:
+def open_adapter(target: Target, file: Path | None = None) -> tuple[Adapter, Path | None]:
     """Read the rules for submissions from `file` or the course's own; there are none where neither exists."""
-    if file is None and not assignment.adapter.is_file():
+    if file is None and not target.adapter.is_file():
         return Adapter(), None
-    file = file or assignment.adapter
+    file = file or target.adapter
     try:
         return read_adapter(file.read_bytes(), str(file)), file
     except (Exception, SystemExit) as error:
         text = str(error).strip() or type(error).__name__
-        raise BadAdapter(assignment.project.relative(file), f"{type(error).__name__}: {text.splitlines()[0]}") from None
+        raise BadAdapter(target.project.relative(file), f"{type(error).__name__}: {text.splitlines()[0]}") from None
 
 
 def _select_cases(gold: Gold, wanted: Sequence[str]) -> list[str]:

@@ -13,7 +13,6 @@ from goldsmith.check.check import check
 from goldsmith.check.grading_sandbox import GradingSandbox, require_private_network
 from goldsmith.check.replay_workspace import SandboxPolicy
 from goldsmith.check.request import OpenGold, Request, open_adapter
-from goldsmith.courses.layout.layout import Assignment
 from goldsmith.errors.sandbox import NoPrivateNetwork
 from goldsmith.generate.options import Options
 from goldsmith.gold.load import load_gold
@@ -22,7 +21,7 @@ from goldsmith.process.fork_client import ForkClient
 from goldsmith.process.launcher import Watcher
 from goldsmith.runs.run import Failure
 from goldsmith.sandbox.capabilities import probe
-from goldsmith.targets.target import Subject, Submission
+from goldsmith.targets.target import Submission, Target
 
 SANDBOX = "sandbox"
 """What a case declares in `allow`, with a reason, if it is not to be tried in the sandbox."""
@@ -39,7 +38,7 @@ class CopyCheck:
 
 
 def check_copy(
-    assignment: Subject,
+    target: Target,
     options: Options,
     folder: Path,
     submission: Submission,
@@ -55,19 +54,19 @@ def check_copy(
     steady = [name for name in gold if "reproducible" not in allowed[name]]
     if gold.manifest.provenance.mode != "cases" or not steady:
         return None
-    policy, not_tried = _policy(assignment, options, folder)
+    policy, not_tried = _policy(target, options, folder)
 
     def checked(cases: Sequence[str], confined: SandboxPolicy | None) -> Verdict:
-        opened = OpenGold(gold, {name: gold[name] for name in cases}, *open_adapter(assignment))
+        opened = OpenGold(gold, {name: gold[name] for name in cases}, *open_adapter(target))
         request = Request(
             options=options,
-            case_timeout=assignment.project.config.case_timeout,
+            case_timeout=target.case_timeout,
             opened=opened,
             watcher=watcher,
             fork_server=fork_server,
             confined=confined,
         )
-        return check(assignment, submission, request)
+        return check(target, submission, request)
 
     inside = [name for name in steady if SANDBOX not in allowed[name]]
     if policy is None or not inside:
@@ -94,17 +93,17 @@ def _left_at_once(failure: Failure | None) -> bool:
     return failure.case is None and not failure.message.startswith("sys.exit")
 
 
-def _policy(assignment: Subject, options: Options, gold: Path) -> tuple[SandboxPolicy | None, str]:
+def _policy(target: Target, options: Options, gold: Path) -> tuple[SandboxPolicy | None, str]:
     """Return the sandbox of `goldsmith grade`, or say why the copy cannot be tried in it here. bubblewrap is left out:
     it hides the names of files that nobody can read anyway, and needs a process of its own to fork from."""
-    if not isinstance(assignment, Assignment):
+    if target.starter is None:
         return None, ""  # nobody is graded by it
     level = probe()
     if not level.sufficient:
         return None, "; ".join(level.missing)
     if options.device != "cpu":
         return None, f"submissions are graded on the CPU, and this gold is made on {options.device}"
-    sandbox = GradingSandbox(assignment, gold, assignment.project.config.case_timeout)
+    sandbox = GradingSandbox(target, gold, target.case_timeout)
     if sandbox.loopback:
         try:
             require_private_network()

@@ -23,7 +23,8 @@ from goldsmith.cli.reports import Output, Wanted, asked_for, report_formats
 from goldsmith.errors.usage import BadOption
 
 if TYPE_CHECKING:
-    from goldsmith.targets.target import Subject, Submission
+    from goldsmith.courses.layout.layout import Assignment
+    from goldsmith.targets.target import Submission, Target
 
 
 @command
@@ -99,41 +100,40 @@ def check(
 
         from goldsmith.check.check import check as judge
         from goldsmith.check.request import Request
-        from goldsmith.generate.options import options_from
+        from goldsmith.generate.options import options_of
         from goldsmith.judge.evidence import Evidence
 
-        config, what = chosen.project.config, submission or implementation
-        with _opened(chosen, what) as (subject, opened), make_progress(no_color).of(chosen.name) as progress:
+        what, steps = submission or implementation, make_progress(no_color).of(chosen.name)
+        with _opened(chosen, what) as (target, opened), steps as progress:
             request = Request(
-                options=options_from(config, device=device),
-                case_timeout=timeout or config.case_timeout,
+                options=options_of(target, device=device),
+                case_timeout=timeout or target.case_timeout,
                 cases=cases,
                 adapter=adapter,
                 allow_stale=allow_stale,
                 watcher=progress.watcher,
                 evidence=evidence,
             )
-            verdict = judge(subject, opened, request)
-        output.settings |= {"reveal": reveal, "verbose": verbose, "evidence": evidence, "gold": subject.gold}
+            verdict = judge(target, opened, request)
+        output.settings |= {"reveal": reveal, "verbose": verbose, "evidence": evidence, "gold": target.gold}
         output.show(verdict)
         output.finish([verdict], ok=verdict.exit_code == 0)
     raise Exit(verdict.exit_code)
 
 
 @contextlib.contextmanager
-def _opened(chosen: Subject, what: str | None) -> Iterator[tuple[Subject, Submission]]:
-    """Open what is to be checked against gold: by default the tree as it stands, or what the recipe imports."""
-    if chosen.kind == "recipe":
-        from goldsmith.check.implementations import open_to_check
-        from goldsmith.targets.lone_recipe import LoneRecipe
+def _opened(chosen: Assignment | Target, what: str | None) -> Iterator[tuple[Target, Submission]]:
+    """Resolve whose gold it is, and open what is to be checked against it: by default the tree as it stands, or what
+    the recipe imports."""
+    from goldsmith.check.implementations import open_to_check
+    from goldsmith.courses.layout.resolve import resolve
+    from goldsmith.courses.submissions.open_submission import open_submission
+    from goldsmith.targets.target import Target
 
-        assert isinstance(chosen, LoneRecipe)
+    if isinstance(chosen, Target):
         with open_to_check(chosen, what) as opened:
             yield opened
     else:
-        from goldsmith.courses.layout.layout import Assignment
-        from goldsmith.courses.submissions.open_submission import open_submission
-
-        assert isinstance(chosen, Assignment)
+        target = resolve(chosen)
         with open_submission(chosen, what) as submission:
-            yield chosen, submission
+            yield target, submission

@@ -50,14 +50,16 @@ def diff(
     with report_errors("diff", as_json=json, debug=debug) as report:
         output = Output(report, "difference", wanted, no_color)
         ask = at_a_terminal() and not json
-        assignment = choose_subject(course, name, "diff", ask=ask, no_color=no_color)
+        chosen = choose_subject(course, name, "diff", ask=ask, no_color=no_color)
 
+        from goldsmith.courses.layout.resolve import resolve
         from goldsmith.generate.gold_difference import difference_by_regenerating, difference_since
 
+        target = resolve(chosen)
         if revision:
-            found = difference_since(assignment, revision)
+            found = difference_since(target, revision)
         else:
-            found = difference_by_regenerating(assignment, make_progress(no_color), exact=exact, redraw=redraw)
+            found = difference_by_regenerating(target, make_progress(no_color), exact=exact, redraw=redraw)
         output.show(found)
         output.finish([found])
     raise Exit(AGAINST if found.changes else 0)

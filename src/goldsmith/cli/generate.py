@@ -76,13 +76,13 @@ def generate(
     json = Wanted("json") in wanted
     outcomes: list[Outcome] = []
     with report_errors("generate", as_json=json, debug=debug, finished=outcomes) as report:
-        from goldsmith.generate.options import options_from
+        from goldsmith.generate.options import Options
 
         refuse_recipes("generate", *assignments)
         found = open_course(course)
         config = found.config
-        options = options_from(
-            config,
+        options = Options(
+            threads=config.threads,
             seed=config.seed if seed is None else seed,
             timeout=config.timeout if timeout is None else timeout,
             device=device or "cpu",

@@ -14,10 +14,11 @@ from goldsmith.cli.reports import Output, report_formats
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from goldsmith.courses.layout.layout import Assignment
     from goldsmith.generate.options import Options
     from goldsmith.generate.outcome import Outcome
     from goldsmith.gold.diff import TensorChange
-    from goldsmith.targets.target import Project, Subject
+    from goldsmith.targets.target import Project, Target
 
 
 _OPTIONS = (
@@ -90,24 +91,30 @@ class Show:
 
 
 def check_gold(
-    chosen: Sequence[Subject], options: Options, given: Mapping[str, Any], show: Show, outcomes: list[Outcome]
+    chosen: Sequence[Assignment | Target],
+    options: Options,
+    given: Mapping[str, Any],
+    show: Show,
+    outcomes: list[Outcome],
 ) -> None:
     """Find what would change, without writing anything there; with the seed and on the device that the gold was
     made with, unless others are `given`."""
     import msgspec
 
+    from goldsmith.courses.layout.resolve import resolve
     from goldsmith.generate.pipeline import dry_run
     from goldsmith.generate.verify import as_recorded, dry_run_as_recorded
     from goldsmith.workspace.temporary import private_folder
 
     progress = make_progress(show.no_color, verbose=show.verbose)
     for assignment in chosen:
-        same = msgspec.structs.replace(as_recorded(assignment, options), **given)
+        target = resolve(assignment)
+        same = msgspec.structs.replace(as_recorded(target, options), **given)
         with private_folder() as folder:
             if "device" in given:
-                outcome = dry_run(assignment, same, progress, folder / "gold")
+                outcome = dry_run(target, same, progress, folder / "gold")
             else:
-                outcome, _ = dry_run_as_recorded(assignment, same, progress, folder)
+                outcome, _ = dry_run_as_recorded(target, same, progress, folder)
         if "seed" not in given and same.seed != options.seed:
             note = f"checked with the seed it was made with, {same.seed}; the course's is {options.seed}"
             outcome = msgspec.structs.replace(outcome, notes=(*outcome.notes, note))
@@ -117,7 +124,7 @@ def check_gold(
 
 def make_gold(
     project: Project,
-    chosen: Mapping[str, tuple[Subject, Options]],
+    chosen: Mapping[str, tuple[Assignment | Target, Options]],
     asking: Asking,
     show: Show,
     outcomes: list[Outcome],
@@ -125,8 +132,9 @@ def make_gold(
     wait: bool,
 ) -> None:
     """Run the steps for each subject, by name, with its options; `outcomes` grows as they finish."""
+    from goldsmith.courses.layout.resolve import resolve
     from goldsmith.generate.pipeline import generate as run_steps
-    from goldsmith.render.self_check import refuse_disagreeing
+    from goldsmith.render.self_check import self_check
     from goldsmith.workspace.lock import project_lock
 
     progress = make_progress(show.no_color, verbose=show.verbose)
@@ -137,7 +145,8 @@ def make_gold(
             def agree(changes: Sequence[TensorChange], others: Sequence[str], name: str = name) -> bool:
                 return _agrees(name, changes, others, show, asking)
 
-            outcome = _that_can_be_done(assignment, run_steps(assignment, own, progress, refuse_disagreeing, agree))
+            outcome = run_steps(resolve(assignment), own, progress, self_check(assignment), agree)
+            outcome = _that_can_be_done(assignment, outcome)
             _report(outcome, show, after=bool(outcomes))
             outcomes.append(outcome)
             if outcome.error is not None and outcome.error.kind == "review-left":
@@ -165,7 +174,7 @@ def _agrees(name: str, changes: Sequence[TensorChange], others: Sequence[str], s
     return True
 
 
-def _that_can_be_done(assignment: Subject, outcome: Outcome) -> Outcome:
+def _that_can_be_done(assignment: Assignment | Target, outcome: Outcome) -> Outcome:
     """Add next steps that lead somewhere: internal tests only where there are some."""
     import msgspec
 

@@ -162,12 +162,13 @@ def grade(
         from goldsmith.courses.grade.secret_gold import fresh_assignment
         from goldsmith.courses.grade.submissions import hidden_paths
         from goldsmith.courses.layout.config import bad_setting
+        from goldsmith.courses.layout.resolve import resolve
         from goldsmith.doctor import processors
-        from goldsmith.generate.options import options_from
+        from goldsmith.generate.options import options_of
         from goldsmith.render import grades as render
         from goldsmith.render.console import open_console
         from goldsmith.render.progress import ShownProgress
-        from goldsmith.render.self_check import refuse_disagreeing
+        from goldsmith.render.self_check import self_check
         from goldsmith.sandbox.capabilities import probe
         from goldsmith.sandbox.packages import places_of
 
@@ -192,11 +193,11 @@ def grade(
         with contextlib.ExitStack() as stack:
             against = chosen
             if fresh:
-                against = stack.enter_context(fresh_assignment(chosen, stderr.print, refuse_disagreeing))
+                against = stack.enter_context(fresh_assignment(chosen, stderr.print, self_check))
             grader = Grader(
                 assignment=against,
                 rubric=rubric_for(against, allow_stale=allow_stale),
-                options=options_from(config),
+                options=options_of(resolve(against)),
                 case_timeout=timeout or config.case_timeout,
                 memory=memory,
                 keep=not again and not fresh,

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from goldsmith.courses.layout.layout import Assignment, Course
     from goldsmith.render.progress import ShownProgress
-    from goldsmith.targets.target import Project, Subject
+    from goldsmith.targets.target import Project, Target
 
 PATH = click.Path(path_type=Path)
 
@@ -152,7 +152,7 @@ def at_a_terminal() -> bool:
 
 def open_course(start: Path, *, repair: bool = True) -> Course:
     """Find the course that `start` is in, and finish or undo what a killed process left half done in it."""
-    from goldsmith.courses.injection.journal import needs_recovery
+    from goldsmith.courses.layout.journal import needs_recovery
     from goldsmith.courses.layout.layout import find_course
 
     course = find_course(start)
@@ -181,25 +181,27 @@ def locked(course: Project, doing: str) -> Iterator[None]:
 
 def refuse_recipes(command: str, *names: str | None) -> None:
     """Say so if a recipe by itself was named where an assignment is needed."""
+    from goldsmith.courses.layout.resolve import open_recipe
     from goldsmith.errors.lone_recipe import NeedsACourse
-    from goldsmith.targets.lone_recipe import is_recipe_file, open_lone_recipe
+    from goldsmith.targets.target import is_recipe_file
 
     for name in names:
         if name is not None and is_recipe_file(name):
-            open_lone_recipe(name)
+            open_recipe(name)
             raise NeedsACourse(command, name)
 
 
 def choose_subjects(
     start: Path, names: Sequence[str], command: str, *, ask: bool, no_color: bool = False
-) -> list[Subject]:
+) -> list[Assignment | Target]:
     """Return the recipes by themselves, and the assignments of the course around `start`, that are called `names`."""
+    from goldsmith.courses.layout.resolve import open_recipe
     from goldsmith.generate.imported_sources import as_recorded_on
-    from goldsmith.targets.lone_recipe import is_recipe_file, open_lone_recipe
+    from goldsmith.targets.target import is_recipe_file
 
     recipes = [name for name in names if is_recipe_file(name)]
     others = [name for name in names if name not in recipes]
-    found: list[Subject] = [as_recorded_on(open_lone_recipe(name)) for name in dict.fromkeys(recipes)]
+    found: list[Assignment | Target] = [as_recorded_on(open_recipe(name)) for name in dict.fromkeys(recipes)]
     if others or not recipes:
         found += choose(open_course(start), others, command, ask=ask, no_color=no_color)
     return found
@@ -243,9 +245,9 @@ def choose_one(
 
 def choose_subject(
     start: Path, name: str | None, command: str, *, ask: bool, no_color: bool = False, after: str = ""
-) -> Subject:
+) -> Assignment | Target:
     """Return the recipe by itself that is called `name`, or the assignment of the course around `start`."""
-    from goldsmith.targets.lone_recipe import is_recipe_file
+    from goldsmith.targets.target import is_recipe_file
 
     if name is not None and is_recipe_file(name):
         return choose_subjects(start, [name], command, ask=False)[0]

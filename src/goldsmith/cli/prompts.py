@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from goldsmith.cli.menus.prompt import ask_one, ask_several
 from goldsmith.cli.menus.rows import Row
+from goldsmith.courses.layout.resolve import resolve
 from goldsmith.errors.gold import MenuLeft
 from goldsmith.foundation.wording import and_more, count_of
 from goldsmith.generate.ensure_recipe import KINDS
 from goldsmith.generate.freshness import NO_RECIPE, NO_SOLUTION, Freshness, freshness
 
 if TYPE_CHECKING:
-    from goldsmith.courses.injection.journal import Journal
+    from goldsmith.courses.layout.journal import Journal
     from goldsmith.courses.layout.layout import Assignment
     from goldsmith.courses.scaffold.changes import Change, Plan
     from goldsmith.courses.scaffold.layout_detection import Doubt
@@ -57,7 +58,7 @@ _POINTED: dict[str, Wanted] = {
 
 def ask_assignments(command: str, found: Sequence[Assignment], *, no_color: bool = False) -> list[Assignment]:
     """Ask for one, several or all assignments; each row says how its gold stands."""
-    states = [freshness(item) for item in found]
+    states = [freshness(resolve(item)) for item in found]
     wanted = _TICKED.get(command)
     ticked = [index for index, state in enumerate(states) if wanted is not None and wanted(state)]
     rows = [_row(item, state) for item, state in zip(found, states, strict=True)]
@@ -67,7 +68,7 @@ def ask_assignments(command: str, found: Sequence[Assignment], *, no_color: bool
 
 def ask_assignment(command: str, found: Sequence[Assignment], *, no_color: bool = False) -> Assignment:
     """Ask for one of the assignments."""
-    states = [freshness(item) for item in found]
+    states = [freshness(resolve(item)) for item in found]
     rows = [_row(item, state) for item, state in zip(found, states, strict=True)]
     answer: Assignment | None = _one(_WHICH[command], rows, pointed=_first(command, states), no_color=no_color)
     return _answered(answer)

@@ -69,31 +69,39 @@ def record(
     json = Wanted("json") in wanted
     outcomes: list[Outcome] = []
     with report_errors("record", as_json=json, debug=debug, finished=outcomes) as report:
-        from goldsmith.check.implementations import open_to_record
-        from goldsmith.generate.options import options_from
+        from goldsmith.check.implementations import recorded_from
+        from goldsmith.courses.layout.resolve import open_recipe
+        from goldsmith.errors.lone_recipe import NotARecipe
+        from goldsmith.generate.options import options_of
+        from goldsmith.targets.target import is_recipe_file
 
         interactive = at_a_terminal() and not (yes or json)
         asking = asking_of(interactive=interactive, yes=yes, check=check, review=review)
         show = Show(Output(report, "gold", wanted, no_color), verbose)
-        for lone in [open_to_record(text, implementation) for text in dict.fromkeys(recipes)]:
-            config = lone.project.config
-            options = options_from(
-                config,
-                seed=config.seed if seed is None else seed,
-                timeout=config.timeout if timeout is None else timeout,
+        for text in recipes:
+            if not is_recipe_file(text):
+                raise NotARecipe(text)
+        opened = [open_recipe(text) for text in dict.fromkeys(recipes)]
+        for target in [recorded_from(it, implementation) if implementation else it for it in opened]:
+            options = options_of(
+                target,
+                seed=target.seed if seed is None else seed,
+                timeout=target.timeout if timeout is None else timeout,
                 device=device or "cpu",
                 allow_large=allow_large,
                 force=force,
                 exact=exact,
                 redraw=redraw,
-                calibrate=calibration(config.calibrate, calibrate),
+                calibrate=calibration(target.calibrate, calibrate),
             )
             if check:
                 given = {"seed": seed, "device": device}
-                check_gold([lone], options, {name: it for name, it in given.items() if it is not None}, show, outcomes)
+                check_gold(
+                    [target], options, {name: it for name, it in given.items() if it is not None}, show, outcomes
+                )
             else:
-                planned = {lone.name: (lone, options)}
-                make_gold(lone.project, planned, asking, show, outcomes, wait=not no_wait)
+                planned = {target.name: (target, options)}
+                make_gold(target.project, planned, asking, show, outcomes, wait=not no_wait)
         report_all(outcomes, show)
     bad = [item.exit_code or COULD_NOT_RUN for item in outcomes if not item.ok]
     raise Exit(max(bad, default=0))

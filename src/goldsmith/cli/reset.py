@@ -77,7 +77,7 @@ def reset(
 
 def _chosen(course: Course, assignment: str | None, ask: bool, no_color: bool) -> list[str]:
     """Return the assignment that is named, or what is injected; ask if there are several."""
-    from goldsmith.courses.injection.journal import journals
+    from goldsmith.courses.layout.journal import journals
 
     standing = list(journals(course))
     names = [item.assignment for item in standing]

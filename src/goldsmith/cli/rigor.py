@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,10 +26,10 @@ from goldsmith.cli.reports import Output, Wanted, asked_for, report_formats
 from goldsmith.errors.usage import BadOption
 
 if TYPE_CHECKING:
-    from goldsmith.courses.layout.layout import Assignment
     from goldsmith.mutants.measure import RigorOptions
     from goldsmith.mutants.results import Rigor
     from goldsmith.render.rigor_json import MutantResult
+    from goldsmith.targets.target import Target
 
 
 @command
@@ -104,8 +105,10 @@ def rigor(
 
         from rich.text import Text
 
+        from goldsmith.courses.internal_tests.on_mutants import forked_tests
+        from goldsmith.courses.layout.resolve import resolve
         from goldsmith.doctor import processors
-        from goldsmith.generate.options import options_from
+        from goldsmith.generate.options import options_of
         from goldsmith.mutants.measure import RigorOptions, mutants_for, with_any_mutant
         from goldsmith.render import rigor_json
         from goldsmith.render.console import print_line
@@ -113,17 +116,17 @@ def rigor(
 
         config = opened.config
         wanted = RigorOptions(
-            options=options_from(config),
+            options=options_of(resolve(named[0])),
             case_timeout=config.case_timeout,
             names=only,
             most=most,
             jobs=jobs or processors(),
             keep=not again,
-            baselines=baselines,
             variants=variants,
             allow_stale=allow_stale,
         )
-        chosen = with_any_mutant(named, wanted.names)
+        by_name = {item.name: item for item in named}
+        chosen = with_any_mutant(list(map(resolve, named)), wanted.names)
         if listed:
             known = {item.name: mutants_for(item, wanted.names) for item in chosen}
             if json:
@@ -131,8 +134,9 @@ def rigor(
             else:
                 show_mutants(output.console, [item for some in known.values() for item in some])
             raise Exit(0)
-        for assignment in chosen:
-            result = _measure(assignment, wanted, no_color)
+        for target in chosen:
+            find = partial(forked_tests, by_name[target.name]) if baselines else None
+            result = _measure(target, dataclasses.replace(wanted, find_tests=find), no_color)
             measured.append(result)
             mutants += rigor_json.mutant_results([result])
             output.show(result)
@@ -146,9 +150,9 @@ def rigor(
     raise Exit(1 if below else 3 if untried else 0)
 
 
-def _measure(assignment: Assignment, wanted: RigorOptions, no_color: bool) -> Rigor:
+def _measure(target: Target, wanted: RigorOptions, no_color: bool) -> Rigor:
     from goldsmith.mutants.measure import measure
 
-    with make_progress(no_color).of(assignment.name) as progress:
+    with make_progress(no_color).of(target.name) as progress:
         progress.step("the solution itself first")
-        return measure(assignment, dataclasses.replace(wanted, progress=progress))
+        return measure(target, dataclasses.replace(wanted, progress=progress))

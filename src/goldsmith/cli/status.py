@@ -39,12 +39,15 @@ def status(
     """
     wanted = asked_for(formats, json=json)
     with report_errors("status", as_json=Wanted("json") in wanted, debug=debug) as report:
-        from goldsmith.generate.status import course_status, subject_status
-        from goldsmith.targets.lone_recipe import is_recipe_file
+        from goldsmith.courses.layout.resolve import resolve
+        from goldsmith.courses.status import course_status
+        from goldsmith.generate.status import target_status
+        from goldsmith.targets.target import is_recipe_file
 
         found = None if any(is_recipe_file(name) for name in recipes) else open_course(course)
         if recipes:
-            items = list(map(subject_status, choose_subjects(course, recipes, "status", ask=False)))
+            chosen = choose_subjects(course, recipes, "status", ask=False)
+            items = [target_status(resolve(item)) for item in chosen]
         else:
             items = course_status(found or open_course(course))
         current = not check or all(item.outcome == "fresh" for item in items)

@@ -53,12 +53,14 @@ def verify(
         ask = at_a_terminal() and not json
         names = assignments or ([] if ask else ["all"])
         for assignment in choose_subjects(course, names, "verify", ask=ask, no_color=no_color):
+            from goldsmith.courses.layout.resolve import resolve
             from goldsmith.generate.verify import prove
             from goldsmith.generate.verify import reproduce as run_again
 
-            proof = prove(assignment)
+            target = resolve(assignment)
+            proof = prove(target)
             if reproduce:
-                proof = run_again(proof, assignment, make_progress(no_color))
+                proof = run_again(proof, target, make_progress(no_color))
             proofs.append(proof)
             output.show(proof)
         output.finish(proofs, ok=all(proof.exit_code == 0 for proof in proofs))

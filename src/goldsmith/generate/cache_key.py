@@ -12,30 +12,30 @@ from typing import Any
 import msgspec
 
 from goldsmith._version import __version__
-from goldsmith.courses.layout.layout import Assignment
-from goldsmith.courses.layout.solutions import has_solutions, placements
 from goldsmith.generate.freshness import file_hashes
 from goldsmith.generate.sources import hash_sources
 from goldsmith.gold.facts import installed_version
 from goldsmith.gold.manifest import Manifest
+from goldsmith.targets.target import Target
 from goldsmith.workspace.snapshot import file_hash
 
 _BEARING = ("numpy", "torch", "safetensors")
 
 
-def verdict_inputs(assignment: Assignment, manifest: Manifest) -> list[Any]:
+def verdict_inputs(target: Target, manifest: Manifest) -> list[Any]:
     """Return sources, files that the recipe reads, adapter, settings and versions; not the recipe's cases, nor their
     gold.
 
     Solutions may be missing, as in the students' copy.
     """
-    now = hash_sources(assignment, placements(assignment) if has_solutions(assignment) else [])
-    config = assignment.course.config
+    assert target.solution is not None
+    assert target.files is not None
+    now, shared = hash_sources(target, target.placed if target.solution.is_here else ()), target.files
     return [
-        [now.solution, now.starter, file_hashes(assignment, manifest.provenance.reads)],
-        file_hash(assignment.adapter) if assignment.adapter.is_file() else "",
-        [manifest.seed, config.threads, config.stand_ins, assignment.config.overwriting],
-        [config.shared, config.packages, assignment.config.shared, assignment.forbidden],
+        [now.solution, now.starter, file_hashes(target, manifest.provenance.reads)],
+        file_hash(target.adapter) if target.adapter.is_file() else "",
+        [manifest.seed, target.threads, target.stand_ins, target.overwriting],
+        [shared.shared, target.packages, shared.own_shared, target.forbidden],
         [__version__, platform.python_version(), *(installed_version(name) or "" for name in _BEARING)],
     ]
 

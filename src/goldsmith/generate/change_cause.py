@@ -13,7 +13,6 @@ from typing import Any, Literal
 
 import msgspec
 
-from goldsmith.courses.layout.solutions import placements
 from goldsmith.errors.base import GoldsmithError
 from goldsmith.generate.old_sources import NotInHistory, as_it_was
 from goldsmith.generate.options import Options
@@ -25,7 +24,7 @@ from goldsmith.gold.load import Gold
 from goldsmith.gold.manifest import TensorEntry
 from goldsmith.process.launcher import Watcher
 from goldsmith.process.messages import KeptCase
-from goldsmith.targets.target import Subject
+from goldsmith.targets.target import Target
 
 _BEYOND = math.inf
 Payloads = Mapping[str, Mapping[str, Any]]
@@ -60,18 +59,18 @@ class Attribution(msgspec.Struct, frozen=True, kw_only=True):
     """Why the old code could not be run, so that environment and code cannot be told apart."""
 
 
-def attribute(assignment: Subject, options: Options, gold: Gold, changed: Sequence[str]) -> Attribution:
+def attribute(target: Target, options: Options, gold: Gold, changed: Sequence[str]) -> Attribution:
     """Run the solution on gold's inputs and weights, as it is and as it was, and say what moved each tensor.
 
     `changed` are the sources that are not what the gold was made from.
     """
-    now = replay(assignment, placements(assignment), options, gold)
+    now = replay(target, target.placed, options, gold)
     if not changed:
-        moved = _float64_moved(assignment, options, gold)
+        moved = _float64_moved(target, options, gold)
         return Attribution(cause="environment", tensors=_causes(gold, now, now), float64_moved=moved)
     try:
-        with as_it_was(assignment, gold.manifest) as old:
-            then = replay(old, placements(old), options, gold)
+        with as_it_was(target, gold.manifest) as old:
+            then = replay(old, old.placed, options, gold)
     except NotInHistory as missing:
         why = f"{missing} as it was is not in git's history"
         return Attribution(cause="unknown", tensors=_causes(gold, {}, now), unknown=why)
@@ -125,13 +124,13 @@ def _differ(one: Any, two: Any) -> bool:
     return leaf_facts("", one).sha256 != leaf_facts("", two).sha256
 
 
-def _float64_moved(assignment: Subject, options: Options, gold: Gold) -> bool | None:
+def _float64_moved(target: Target, options: Options, gold: Gold) -> bool | None:
     """Return whether float64 results differ from the reference; None if there is no reference."""
     cases = [gold[name] for name in gold if gold[name].entry.reference]
     if not cases:
         return None
     kept = {case.name: KeptCase.of(case.entry, case.path) for case in cases}
-    found = replay_in_float64(assignment, placements(assignment), options, kept, Watcher())
+    found = replay_in_float64(target, target.placed, options, kept, Watcher())
     unmoved = [
         judge_float64(Movement(case=case.name, outcome="noise"), case.entry, gold.folder, found.get(case.name, {}))
         for case in cases

@@ -14,11 +14,11 @@ from goldsmith.generate.replay_once import replay_in_float64
 from goldsmith.gold.drift import Movement, judge_float64
 from goldsmith.gold.facts import CaseFacts
 from goldsmith.process.launcher import Watcher
-from goldsmith.targets.target import Subject
+from goldsmith.targets.target import Target
 
 
 def confirm(
-    assignment: Subject,
+    target: Target,
     options: Options,
     previous: PreviousGold,
     recordings: Sequence[Recording],
@@ -37,7 +37,7 @@ def confirm(
             and (movements[case.name].needs_float64 or not same_sources)
         ]
         kept = recording.kept_cases([case for case in doubtful if _has_reference(previous, case)])
-        found = replay_in_float64(assignment, recording.placed, options, kept, watcher)
+        found = replay_in_float64(target, recording.placed, options, kept, watcher)
         for case in doubtful:
             entry = previous.entry(case.name)
             assert entry is not None

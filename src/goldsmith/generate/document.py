@@ -9,7 +9,6 @@ from pathlib import Path
 import msgspec
 
 from goldsmith._version import __version__
-from goldsmith.courses.layout.layout import Assignment
 from goldsmith.foundation.git import git, uncommitted
 from goldsmith.generate.contents import Contents
 from goldsmith.generate.options import Options
@@ -30,18 +29,18 @@ from goldsmith.gold.manifest import (
 )
 from goldsmith.gold.publish import Staging
 from goldsmith.gold.readme import render_readme
-from goldsmith.targets.target import Subject
+from goldsmith.targets.target import Target
 from goldsmith.workspace.snapshot import file_hash
 
 
 def document(run: GenerationState, contents: Contents, staging: Staging) -> None:
     """Write manifest and README to the staging folder, and carry over other people's files from the gold folder."""
-    assignment, options = run.assignment, run.options
+    target, options = run.target, run.options
     sources, previous = contents.sources, run.previous.manifest
     manifest = Manifest(
-        assignment=assignment.recorded_name,
+        assignment=target.recorded_name,
         seed=options.seed,
-        stamp=_stamp_now(assignment),
+        stamp=_stamp_now(target),
         cases=contents.cases,
         files=tuple(run.files),
         checks=tuple(CheckEntry(check.name, check.outcome, check.detail) for check in run.checks),
@@ -55,7 +54,7 @@ def document(run: GenerationState, contents: Contents, staging: Staging) -> None
             written=sources.written,
             mode=contents.result.mode,
             seed=options.seed,
-            command=command_for(assignment, options),
+            command=command_for(target, options),
             goldsmith=__version__,
             environment=contents.environment,
             packages=sources.packages,
@@ -70,10 +69,10 @@ def document(run: GenerationState, contents: Contents, staging: Staging) -> None
         and says_the_same(manifest, previous)
     ):
         manifest = previous
-    readme = render_readme(manifest, assignment.label, _place_in_project(assignment)).encode()
+    readme = render_readme(manifest, target.label, _place_in_project(target)).encode()
     if manifest is previous:
-        content = (assignment.gold / MANIFEST).read_bytes()
-        readme = (assignment.gold / README).read_bytes()
+        content = (target.gold / MANIFEST).read_bytes()
+        readme = (target.gold / README).read_bytes()
     else:
         manifest = msgspec.structs.replace(manifest, files=(*run.files, content_entry(README, readme)))
         content = encode(manifest)
@@ -82,7 +81,7 @@ def document(run: GenerationState, contents: Contents, staging: Staging) -> None
     staging.write(MANIFEST, content)
     made = {item.name for item in run.files}
     later = {case + REFERENCE_SUFFIX for case in run.unmeasured}
-    gone = sorted(_as_published(assignment.gold, previous.files, made | later)) if previous else []
+    gone = sorted(_as_published(target.gold, previous.files, made | later)) if previous else []
     if gone:
         run.notes.append(
             f"{'would be ' if run.is_dry else ''}removed, since no case makes them any more: {', '.join(gone)}"
@@ -94,8 +93,8 @@ def document(run: GenerationState, contents: Contents, staging: Staging) -> None
         run.notes.append(f"kept in the gold folder, not made by goldsmith: {', '.join(kept)}")
 
 
-def _place_in_project(assignment: Subject) -> str:
-    return assignment.project.relative(assignment.gold).as_posix()
+def _place_in_project(target: Target) -> str:
+    return target.project.relative(target.gold).as_posix()
 
 
 def _as_published(folder: Path, files: Sequence[FileEntry], made: Collection[str]) -> Iterator[str]:
@@ -106,29 +105,24 @@ def _as_published(folder: Path, files: Sequence[FileEntry], made: Collection[str
             yield item.name
 
 
-def command_for(assignment: Subject, options: Options) -> str:
+def command_for(target: Target, options: Options) -> str:
     """Return the one command that makes this gold again, whatever command made it this time."""
-    config = assignment.project.config
-    parts = [assignment.make_command]
-    if options.seed != config.seed:
+    parts = [target.make_command]
+    if options.seed != target.seed:
         parts.append(f"--seed {options.seed}")
     if options.device != "cpu":
         parts.append(f"--device {options.device}")
-    if config.calibrate and options.calibrate == "off":
+    if target.calibrate and options.calibrate == "off":
         parts.append("--no-calibrate")
     return " ".join(parts)
 
 
-def _stamp_now(assignment: Subject) -> Stamp:
+def _stamp_now(target: Target) -> Stamp:
     """Return today's date, and the commit with whether anything but gold is uncommitted; without git, no commit."""
-    project = assignment.project
-    gold = [project.config.fixtures]
-    if not isinstance(assignment, Assignment):
-        place = project.portable(assignment.gold.parent)
-        gold = [f"{place}/{assignment.gold.name}", f"{place}/.{assignment.gold.name}.*"]  # and where it is being made
+    project = target.project
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
     commit = git(project.root, "rev-parse", "HEAD")
     if commit is None:
         return Stamp(today)
-    changes = uncommitted(project.root, ".", *(f":(exclude){path}" for path in gold))
+    changes = uncommitted(project.root, ".", *(f":(exclude){path}" for path in target.unstamped))
     return Stamp(today, commit.strip(), bool(changes))

@@ -10,13 +10,11 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from goldsmith.courses.layout.layout import Assignment
-from goldsmith.courses.layout.starter_modules import read_starter
 from goldsmith.foundation.ignored_names import LITTER
 from goldsmith.process.messages import DraftPart
 from goldsmith.source_code.parts import parse_parts, written_by_students
 from goldsmith.source_code.stubs import code_of, is_stub
-from goldsmith.targets.target import Placement
+from goldsmith.targets.target import Placement, Target
 from goldsmith.workspace.copies import Workspace
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -27,30 +25,31 @@ _MOST_FILES = 400
 _TEST = re.compile(r"test_.*\.py|.*_test\.py")
 
 
-def draft_parts(assignment: Assignment, placed: Sequence[Placement]) -> tuple[DraftPart, ...]:
+def draft_parts(target: Target, placed: Sequence[Placement]) -> tuple[DraftPart, ...]:
     """Return classes and functions that the starter leaves to students; if it leaves none, all of the solution's."""
-    code = [item for item in placed if _is_code(assignment, item)]
-    left = [part for item in code for part in _left_to_students(assignment, item)]
+    code = [item for item in placed if _is_code(target, item)]
+    left = [part for item in code for part in _left_to_students(target, item)]
     return tuple(left or [part for item in code for part in _defined(item)])
 
 
-def _is_code(assignment: Assignment, item: Placement) -> bool:
+def _is_code(target: Target, item: Placement) -> bool:
     name = item.target.name
     return (
         item.target.suffix == ".py"
-        and item.source != assignment.recipe
+        and item.source != target.recipe
         and not _TEST.fullmatch(name)
-        and name not in ("conftest.py", "setup.py", assignment.course.config.adapter)
+        and name not in ("conftest.py", "setup.py", target.adapter.name)
     )
 
 
-def _left_to_students(assignment: Assignment, item: Placement) -> Iterator[DraftPart]:
-    content = read_starter(assignment, item.target)
-    if content is None:
+def _left_to_students(target: Target, item: Placement) -> Iterator[DraftPart]:
+    starter = target.starter
+    content = starter.read(item.target) if starter else None
+    if starter is None or content is None:
         return
     written = written_by_students(content)
     solution = parse_parts(item.read())
-    module, search = import_name(assignment.starter, item.target)
+    module, search = import_name(starter.folder, item.target)
     for name, node in parse_parts(content).items():
         other = solution.get(name)
         if isinstance(node, ast.ClassDef) and isinstance(other, ast.ClassDef):
@@ -61,7 +60,7 @@ def _left_to_students(assignment: Assignment, item: Placement) -> Iterator[Draft
         elif name in written and isinstance(other, _FUNCTIONS) and not name.startswith("_"):
             if is_stub(other) or (isinstance(node, _FUNCTIONS) and code_of(other) == code_of(node)):
                 continue  # the solution leaves it alone, too: next week's
-            explicit = _asked_by_adapter(assignment, f"{module}.{name}")
+            explicit = _asked_by_adapter(target, f"{module}.{name}")
             yield DraftPart(module, name, search=search, explicit=explicit, doc=_doc(node))
 
 
@@ -77,10 +76,10 @@ def _doc(node: ast.stmt) -> str:
     return (ast.get_docstring(node) or "") if isinstance(node, _FUNCTIONS) else ""
 
 
-def _asked_by_adapter(assignment: Assignment, part: str) -> tuple[str, ...]:
+def _asked_by_adapter(target: Target, part: str) -> tuple[str, ...]:
     """Return the arguments, defaults or not, that the adapter needs in every call of a part:
     `@part("backbone.train")`."""
-    content = assignment.adapter.read_bytes() if assignment.adapter.is_file() else b""
+    content = target.adapter.read_bytes() if target.adapter.is_file() else b""
     for node in parse_parts(content).values():
         if not isinstance(node, ast.FunctionDef):
             continue
@@ -157,10 +156,10 @@ def _has_code(folder: Path) -> bool:
     return folder.is_dir() and any(folder.glob("*.py"))
 
 
-def public_tests(assignment: Assignment, workspace: Workspace, parts: Sequence[DraftPart]) -> Iterator[str]:
+def public_tests(target: Target, workspace: Workspace, parts: Sequence[DraftPart]) -> Iterator[str]:
     """Yield test files that students have and that import any of these parts, relative to the workspace's root."""
-    course = assignment.course
-    internal = workspace.root / course.relative(course.internal_tests_folder)
+    assert target.files is not None
+    internal = workspace.root / target.project.relative(target.files.internal_tests)
     roots = {part.module.partition(".")[0] for part in parts} | {part.module.rpartition(".")[2] for part in parts}
     imports = re.compile(rf"^\s*(?:from|import)\s.*\b(?:{'|'.join(map(re.escape, sorted(roots)))})\b", re.MULTILINE)
     for path in sorted(workspace.root.rglob("*.py")):

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import msgspec
 
-from goldsmith.courses.layout.layout import Assignment
 from goldsmith.errors.gold import CannotWrite
 from goldsmith.errors.notebooks import CellSyntax
 from goldsmith.errors.recipe import NoRecipe, NothingRuns, NothingToDraft, RecipeSyntax
@@ -19,7 +18,7 @@ from goldsmith.generate.jobs import make_job
 from goldsmith.generate.options import Options
 from goldsmith.process.launcher import Watcher, run_parallel
 from goldsmith.process.messages import DraftPart, Proposal
-from goldsmith.targets.target import Placement, Subject
+from goldsmith.targets.target import Placement, Target
 from goldsmith.workspace.copies import make_workspaces
 
 KINDS = {
@@ -30,26 +29,26 @@ KINDS = {
 
 
 def ensure_recipe(
-    assignment: Subject,
+    target: Target,
     placed: Sequence[Placement],
     options: Options,
     watcher: Watcher,
 ) -> str | None:
     """Make sure that there is a sound recipe. Return a note if there is something to say about it."""
-    if assignment.recipe.is_file():
-        check_syntax(assignment)
+    if target.recipe.is_file():
+        check_syntax(target)
         return "--kind was not needed: there is a recipe already" if options.kind else None
-    course = assignment.project
-    if options.kind is None or not isinstance(assignment, Assignment):
-        raise NoRecipe(assignment.name, course.relative(assignment.recipe))
-    parts = draft_parts(assignment, placed)
+    course = target.project
+    if options.kind is None or target.starter is None:
+        raise NoRecipe(target.name, course.relative(target.recipe))
+    parts = draft_parts(target, placed)
     if not parts:
-        raise NothingToDraft(assignment.name, course.relative(assignment.recipe))
-    proposal = _propose(assignment, placed, options, options.kind, watcher, parts)
-    _write(assignment.recipe, proposal.source)
-    where = course.relative(assignment.recipe)
+        raise NothingToDraft(target.name, course.relative(target.recipe))
+    proposal = _propose(target, placed, options, options.kind, watcher, parts)
+    _write(target.recipe, proposal.source)
+    where = course.relative(target.recipe)
     if not proposal.cases:
-        raise NothingRuns(assignment.name, where, tuple(map(_in_a_line, proposal.left_out.items())))
+        raise NothingRuns(target.name, where, tuple(map(_in_a_line, proposal.left_out.items())))
     count, left = len(proposal.parts), len(proposal.left_out)
     todo = f"; {left} more could not be called, see the TODO{'' if left == 1 else 's'} in it" if left else ""
     cases = count_of(proposal.cases, "case")
@@ -62,44 +61,44 @@ def _in_a_line(left_out: tuple[str, str]) -> str:
     return f"{name}: {why.strip().partition(chr(10))[0].rstrip(' :,')}"
 
 
-def check_syntax(assignment: Subject) -> None:
-    recipe = assignment.recipe
+def check_syntax(target: Target) -> None:
+    recipe = target.recipe
     try:
         compile(recipe.read_bytes(), str(recipe), "exec", dont_inherit=True)
     except SyntaxError as error:
-        place = assignment.project.relative(recipe)
+        place = target.project.relative(recipe)
         raise RecipeSyntax(place, error.lineno or 1, error.msg, error.text or "") from None
     except ValueError as error:
-        raise RecipeSyntax(assignment.project.relative(recipe), 1, str(error), "") from None
+        raise RecipeSyntax(target.project.relative(recipe), 1, str(error), "") from None
 
 
-def check_notebooks(assignment: Subject, placed: Sequence[Placement]) -> None:
+def check_notebooks(target: Target, placed: Sequence[Placement]) -> None:
     """Refuse a solution's notebook in which Python cannot parse a cell with a definition that is asked of it."""
     for item in placed:
         module = item.notebook()
         for line, text in module.errors.items() if module else ():
             cell, inside = module.place(line) if module else (0, 0)
-            raise CellSyntax(assignment.project.relative(item.source), cell, inside, text)
+            raise CellSyntax(target.project.relative(item.source), cell, inside, text)
 
 
 def _propose(
-    assignment: Assignment,
+    target: Target,
     placed: Sequence[Placement],
     options: Options,
     kind: str,
     watcher: Watcher,
     parts: tuple[DraftPart, ...],
 ) -> Proposal:
-    with make_workspaces(assignment, placed, 1) as (workspace,):
+    with make_workspaces(target, placed, 1) as (workspace,):
         job = msgspec.structs.replace(
-            make_job(assignment, workspace, options, task="propose"),
+            make_job(target, workspace, options, task="propose"),
             kind=kind,
             parts=parts,
-            assignment=assignment.name,
-            public_tests=tuple(public_tests(assignment, workspace, parts)),
+            assignment=target.name,
+            public_tests=tuple(public_tests(target, workspace, parts)),
         )
         (ending,) = run_parallel([job], timeout=options.timeout, watcher=watcher)
-        error = error_of(assignment, workspace, ending, options)
+        error = error_of(target, workspace, ending, options)
         if error is not None:
             raise error
     proposal = ending.result.proposal if ending.result else None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from goldsmith.courses.layout.layout import Assignment
 from goldsmith.errors.base import GoldsmithError
 from goldsmith.errors.gold import CannotWrite
 from goldsmith.errors.recipe import (
@@ -22,13 +21,13 @@ from goldsmith.generate.options import Options
 from goldsmith.process.messages import NO_RESULT
 from goldsmith.process.process_exit import ProcessExit
 from goldsmith.runs.run import Failure, Frame
-from goldsmith.targets.target import Subject
+from goldsmith.targets.target import Target
 from goldsmith.workspace.copies import Workspace
 
 
-def error_of(assignment: Subject, workspace: Workspace, ending: ProcessExit, options: Options) -> GoldsmithError | None:
+def error_of(target: Target, workspace: Workspace, ending: ProcessExit, options: Options) -> GoldsmithError | None:
     """Return why the child did not finish, or None if it did."""
-    recipe = assignment.project.relative(assignment.recipe)
+    recipe = target.project.relative(target.recipe)
     if ending.overrun:
         return RecipeTimedOut(recipe, ending.last_case, ending.overrun)
     if ending.signal and (ending.result is None or ending.result.failure is None):
@@ -41,11 +40,11 @@ def error_of(assignment: Subject, workspace: Workspace, ending: ProcessExit, opt
         return None
     if ending.result.failure.kind == "device":
         return DeviceMissing(options.device, ending.result.failure.message.split(", "))
-    return _from_failure(assignment, workspace, ending.result.failure, recipe)
+    return _from_failure(target, workspace, ending.result.failure, recipe)
 
 
-def _from_failure(assignment: Subject, workspace: Workspace, failure: Failure, recipe: Path) -> GoldsmithError:
-    frames = [(_in_course(assignment, workspace, Path(frame.file)), frame) for frame in failure.frames]
+def _from_failure(target: Target, workspace: Workspace, failure: Failure, recipe: Path) -> GoldsmithError:
+    frames = [(_in_course(target, workspace, Path(frame.file)), frame) for frame in failure.frames]
     if failure.kind == "misuse":
         last = frames[-1] if frames else None
         place = _place(workspace, *last, ", line ") if last else None
@@ -66,8 +65,8 @@ def _from_failure(assignment: Subject, workspace: Workspace, failure: Failure, r
     if frames and Path(frames[-1][1].file) in workspace.notebooks:
         told = f"{told} ({_place(workspace, *frames[-1])})"
     why = [text for notebook in workspace.notebooks.values() if (text := notebook.why_missing(told))]
-    message, *more = _in_course_words(assignment, workspace, "; ".join([told, *why[:1]])).splitlines()
-    hint = _hint(assignment, workspace, failure)
+    message, *more = _in_course_words(target, workspace, "; ".join([told, *why[:1]])).splitlines()
+    hint = _hint(target, workspace, failure)
     return RecipeRaised(recipe, failure.case, message + (f"; {hint}" if hint else ""), tuple(trace + more))
 
 
@@ -79,41 +78,41 @@ def _place(workspace: Workspace, path: Path, frame: Frame, between: str = ":") -
     return f"{path.parent / notebook.place(frame.line)}"
 
 
-def _hint(assignment: Subject, workspace: Workspace, failure: Failure) -> str | None:
+def _hint(target: Target, workspace: Workspace, failure: Failure) -> str | None:
     """Guess the cause of an error that beginners often make, from the files that are there."""
     missing = re.match(r"ModuleNotFoundError: No module named '([^']+)'", failure.message)
-    if not isinstance(assignment, Assignment):
+    if target.starter is None or target.solution is None:
         places = ", ".join(map(str, workspace.search_path))
         return f"it was looked for in the environment and in {places}" if missing else None
     if failure.message.startswith("NotImplementedError") and failure.frames:
         origin = workspace.origin(Path(failure.frames[-1].file))
-        if origin is not None and origin.is_relative_to(assignment.starter) and origin != assignment.recipe:
-            inside = origin.relative_to(assignment.starter)
-            wanted = assignment.solution / inside.with_name(f"{inside.stem}_solution.py")
+        if origin is not None and origin.is_relative_to(target.starter.folder) and origin != target.recipe:
+            inside = origin.relative_to(target.starter.folder)
+            wanted = target.solution.folder / inside.with_name(f"{inside.stem}_solution.py")
             return (
                 f"that is the starter's {origin.name}: no solution took its place, "
-                f"which would be called {assignment.project.relative(wanted)}"
+                f"which would be called {target.project.relative(wanted)}"
             )
     if missing:
         if missing[1].endswith("_solution"):
             return f"the solution stands in its place: import {missing[1].removesuffix('_solution')}"
-        skip = Path(assignment.project.config.recipe).stem
+        skip = target.recipe.stem
         here = sorted(path.stem for path in workspace.folder.glob("*.py") if path.stem != skip)
         return f"the assignment's own modules are {', '.join(here)}" if here else None
     return None
 
 
-def _in_course(assignment: Subject, workspace: Workspace, path: Path) -> Path:
+def _in_course(target: Target, workspace: Workspace, path: Path) -> Path:
     """Return the file to open in an editor: the solution's own where it replaced the starter's."""
     origin = workspace.origin(path)
     if origin is not None:
-        return assignment.project.relative(origin)
+        return target.project.relative(origin)
     return path.relative_to(workspace.root) if path.is_relative_to(workspace.root) else path
 
 
-def _in_course_words(assignment: Subject, workspace: Workspace, text: str) -> str:
+def _in_course_words(target: Target, workspace: Workspace, text: str) -> str:
     pattern = re.escape(str(workspace.root)) + r"/[^\s\"',:;)]*"
-    return re.sub(pattern, lambda found: str(_in_course(assignment, workspace, Path(found[0]))), text)
+    return re.sub(pattern, lambda found: str(_in_course(target, workspace, Path(found[0]))), text)
 
 
 def gravity(ending: ProcessExit) -> int:

@@ -12,9 +12,6 @@ from pathlib import Path
 import msgspec
 
 from goldsmith._version import __version__
-from goldsmith.courses.injection.journal import journals, read_journal
-from goldsmith.courses.layout.layout import Assignment, Course
-from goldsmith.courses.layout.solutions import has_solutions, placements
 from goldsmith.errors.base import GoldsmithError
 from goldsmith.errors.check import NoGold, StaleGold
 from goldsmith.errors.course import NoSolution
@@ -23,7 +20,7 @@ from goldsmith.generate.imported_sources import changed_imports, implementation_
 from goldsmith.generate.sources import changes_between, hash_sources
 from goldsmith.gold.facts import installed_version, public_version
 from goldsmith.gold.manifest import MANIFEST, FileEntry, Manifest, Provenance, read_manifest
-from goldsmith.targets.target import Subject
+from goldsmith.targets.target import Target
 from goldsmith.workspace.snapshot import file_hash
 
 FRESH, STALE, MISSING, INJECTED = "fresh", "stale", "missing", "injected"
@@ -39,29 +36,19 @@ class Freshness:
     notes: tuple[str, ...] = ()
 
 
-def survey(course: Course) -> dict[str, Freshness]:
-    """Return the state of every assignment by name, and of solutions injected for assignments that are gone."""
-    found = {assignment.name: freshness(assignment) for assignment in course.assignments()}
-    for journal in journals(course):
-        why = f"no such assignment any more, but its solution is in place since {journal.since}"
-        found.setdefault(journal.assignment, Freshness(INJECTED, (why,)))
-    return found
-
-
-def freshness(assignment: Subject, *, thorough: bool = False) -> Freshness:
+def freshness(target: Target, *, thorough: bool = False) -> Freshness:
     """Return whether gold is fresh, stale and why, missing or injected; from hashes alone, without loading any array.
 
     The gold's own files are compared by size, or with `thorough` by their bytes.
     """
-    journal = read_journal(assignment.course, assignment.name) if isinstance(assignment, Assignment) else None
-    if journal is not None:
-        return Freshness(INJECTED, (f"the solution is in the starter's place since {journal.since}",))
-    gold = assignment.gold
+    if target.injected_since:
+        return Freshness(INJECTED, (f"the solution is in the starter's place since {target.injected_since}",))
+    gold = target.gold
     if not (gold / MANIFEST).is_file():
-        return Freshness(MISSING, (_missing(assignment),))
+        return Freshness(MISSING, (_missing(target),))
     try:
         manifest = read_manifest(gold)
-        reasons = changed_sources(assignment, manifest.provenance)
+        reasons = changed_sources(target, manifest.provenance)
     except GoldUnreadable as error:
         return Freshness(STALE, (error.problem,))
     except GoldsmithError as error:
@@ -73,71 +60,70 @@ def freshness(assignment: Subject, *, thorough: bool = False) -> Freshness:
     return Freshness(STALE, tuple(reasons), notes) if reasons else Freshness(FRESH, (), notes)
 
 
-def _missing(assignment: Subject) -> str:
+def _missing(target: Target) -> str:
     """Return what is needed first, if there is no gold."""
-    if not isinstance(assignment, Assignment):
+    if target.solution is None:
         return "no gold yet"
     try:
-        has_solution = bool(placements(assignment))
+        has_solution = bool(target.placed)
     except NoSolution:
         has_solution = False
     except GoldsmithError:  # there is one, but it does not fit
         has_solution = True
     if not has_solution:
         return NO_SOLUTION
-    return "no gold yet" if assignment.recipe.is_file() else NO_RECIPE
+    return "no gold yet" if target.recipe.is_file() else NO_RECIPE
 
 
-def require_fresh(assignment: Subject) -> None:
+def require_fresh(target: Target) -> None:
     """Raise unless there is gold, nothing that it was made from has changed, and its files are what was published, byte
     for byte."""
-    found = freshness(assignment, thorough=True)
+    found = freshness(target, thorough=True)
     if found.outcome == MISSING:
-        raise NoGold(assignment.name)
+        raise NoGold(target.name)
     if found.outcome != FRESH:
-        raise StaleGold(assignment.name, list(found.reasons))
+        raise StaleGold(target.name, list(found.reasons))
 
 
-def stale_reasons(assignment: Subject, manifest: Manifest, *, starter: bool) -> list[str]:
+def stale_reasons(target: Target, manifest: Manifest, *, starter: bool) -> list[str]:
     """Return what changed since the gold was made, except the machine; without `starter`, the starter is not compared.
 
     Without solutions, as in the students' copy, they are not compared either. The implementation of a recipe by itself
     is what is checked, unless another takes its place; then it counts as long as it is there.
     """
     made = manifest.provenance
-    if not isinstance(assignment, Assignment):
-        made = msgspec.structs.replace(made, replaced=portable_replacements(assignment))
-        if not assignment.replacements or not implementation_is_here(assignment, made):
+    if target.solution is None:
+        made = msgspec.structs.replace(made, replaced=portable_replacements(target))
+        if not target.replacements or not implementation_is_here(target, made):
             made = msgspec.structs.replace(made, solution={}, packages={})
-        return changed_sources(assignment, made)
+        return changed_sources(target, made)
     if not starter:
         made = msgspec.structs.replace(made, starter={})
-    if not has_solutions(assignment):
+    if not target.solution.is_here:
         made = msgspec.structs.replace(made, solution={})
-    return changed_sources(assignment, made)
+    return changed_sources(target, made)
 
 
-def changed_sources(assignment: Subject, made: Provenance) -> list[str]:
+def changed_sources(target: Target, made: Provenance) -> list[str]:
     """Return what has changed in the sources that `made` lists; kinds of which it has none are not compared."""
-    if not isinstance(assignment, Assignment):
-        recipe = hash_sources(assignment, ()).recipe
-        return [*changes_between(made.recipe, recipe), *changed_imports(assignment, made)]
-    placed = placements(assignment) if made.solution else []
-    now = hash_sources(assignment, placed)
+    if target.solution is None:
+        recipe = hash_sources(target).recipe
+        return [*changes_between(made.recipe, recipe), *changed_imports(target, made)]
+    now = hash_sources(target, target.placed if made.solution else ())
     starter = now.starter
-    if assignment.is_whole:  # a new file in the repository does not make gold stale
+    if target.starter is not None and target.starter.is_whole:  # a new file in the repository does not make gold stale
         starter = {name: digest for name, digest in starter.items() if name in made.starter}
     return [
         *(changes_between(made.solution, now.solution) if made.solution else ()),
         *changes_between(made.recipe, now.recipe),
         *(changes_between(made.starter, starter) if made.starter else ()),
-        *changes_between(made.reads, file_hashes(assignment, made.reads)),
+        *changes_between(made.reads, file_hashes(target, made.reads)),
     ]
 
 
-def file_hashes(assignment: Subject, paths: Iterable[str]) -> dict[str, str]:
+def file_hashes(target: Target, paths: Iterable[str]) -> dict[str, str]:
     """Return the hashes of those of the course's files that exist."""
-    found = {name: assignment.project.root / name for name in paths}
+    found = {name: target.project.root / name for name in paths}
     return {name: file_hash(path) for name, path in found.items() if path.is_file()}
 
 

@@ -14,7 +14,7 @@ from goldsmith.generate.previous_gold import MachineNoise
 from goldsmith.generate.verify import dry_run_as_recorded, recorded_options
 from goldsmith.gold.diff import TensorChange, gold_changes
 from goldsmith.process.progress import Progress
-from goldsmith.targets.target import Subject
+from goldsmith.targets.target import Target
 from goldsmith.workspace.temporary import private_folder
 
 
@@ -39,23 +39,23 @@ class GoldDifference(msgspec.Struct, frozen=True, kw_only=True):
     """Cases that drew inputs or weights again instead of using recorded ones, with the reason."""
 
 
-def difference_since(assignment: Subject, revision: str) -> GoldDifference:
+def difference_since(target: Target, revision: str) -> GoldDifference:
     """Compare the gold with that of a git revision."""
     with private_folder() as folder:
-        changes = tuple(gold_changes(_gold_at_revision(assignment, revision, folder), assignment.gold))
+        changes = tuple(gold_changes(_gold_at_revision(target, revision, folder), target.gold))
     outcome: Literal["stale", "unchanged"] = "stale" if changes else "unchanged"
-    return GoldDifference(name=assignment.name, outcome=outcome, revision=revision, changes=changes)
+    return GoldDifference(name=target.name, outcome=outcome, revision=revision, changes=changes)
 
 
-def difference_by_regenerating(assignment: Subject, progress: Progress, *, exact: bool, redraw: bool) -> GoldDifference:
+def difference_by_regenerating(target: Target, progress: Progress, *, exact: bool, redraw: bool) -> GoldDifference:
     """Run the recipe again with the options that the gold was made with, and compare."""
-    options = msgspec.structs.replace(recorded_options(assignment), exact=exact, redraw=redraw)
+    options = msgspec.structs.replace(recorded_options(target), exact=exact, redraw=redraw)
     with private_folder() as folder:
-        made, _ = dry_run_as_recorded(assignment, options, progress, folder)
+        made, _ = dry_run_as_recorded(target, options, progress, folder)
     if made.error is not None and made.outcome != "stale":
         raise Failed(made.error.message)
     return GoldDifference(
-        name=assignment.name,
+        name=target.name,
         outcome="stale" if made.changes else "unchanged",
         changes=made.changes,
         notes=made.notes,
@@ -65,10 +65,10 @@ def difference_by_regenerating(assignment: Subject, progress: Progress, *, exact
     )
 
 
-def _gold_at_revision(assignment: Subject, revision: str, folder: Path) -> Path:
+def _gold_at_revision(target: Target, revision: str, folder: Path) -> Path:
     """Extract the gold committed in `revision` to `folder`, and return its path."""
-    project = assignment.project
-    place = project.relative(assignment.gold)
+    project = target.project
+    place = project.relative(target.gold)
     archive = folder / "gold.tar"
     answer = run_git(project.root, "archive", f"--output={archive}", revision, "--", place.as_posix())
     if answer.returncode:

@@ -9,17 +9,16 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
-from goldsmith.courses.notebooks import PACKAGES as NOTEBOOK_PACKAGES
 from goldsmith.foundation.syntax import syntax_tree
 from goldsmith.generate.options import Options
 from goldsmith.process.fork_client import ForkClient, fork_server
 from goldsmith.process.messages import Job
-from goldsmith.targets.target import Subject
+from goldsmith.targets.target import NOTEBOOK_PACKAGES, Target
 from goldsmith.workspace.copies import Workspace
 
 
 def make_job(
-    assignment: Subject,
+    target: Target,
     workspace: Workspace,
     options: Options,
     *,
@@ -30,7 +29,7 @@ def make_job(
         task=task,  # type: ignore[arg-type]
         root=str(workspace.root),
         folder=str(workspace.folder),
-        recipe=str(workspace.folder / assignment.project.config.recipe),
+        recipe=str(workspace.folder / target.recipe.name),
         output=str(workspace.scratch / "gold"),
         scratch=str(workspace.scratch),
         seed=options.seed,
@@ -38,21 +37,21 @@ def make_job(
         device=options.device,
         parent=os.getpid(),
         search_path=tuple(map(str, workspace.search_path)),
-        replacements=assignment.replacements,
-        sketch_above=assignment.project.config.sketch_traces_above or None,
+        replacements=target.replacements,
+        sketch_above=target.sketch_above,
         stand_ins=NOTEBOOK_PACKAGES if workspace.notebooks else (),
     )
 
 
 @contextlib.contextmanager
-def torch_fork_server(assignment: Subject, options: Options) -> Iterator[ForkClient | None]:
+def torch_fork_server(target: Target, options: Options) -> Iterator[ForkClient | None]:
     """Start a process that has imported torch, to fork jobs from: importing it would take each of them two seconds or
     more.
 
     Yield None if the recipe may do without torch, since whether it was imported decides how gold is stored, and for a
     device other than the CPU, whose driver may not survive a fork.
     """
-    if options.device == "cpu" and _imports_torch(assignment.recipe) and find_spec("torch") is not None:
+    if options.device == "cpu" and _imports_torch(target.recipe) and find_spec("torch") is not None:
         with fork_server(torch=True) as server:
             yield server
     else:

@@ -37,7 +37,7 @@ from goldsmith.process.launcher import Watcher, run_parallel
 from goldsmith.process.messages import CALL_NOISE, GOLD, NOTHING, Job, KeptCase, TrialFailure
 from goldsmith.process.process_exit import ProcessExit
 from goldsmith.runs.conditions import Conditions
-from goldsmith.targets.target import Subject
+from goldsmith.targets.target import Target
 from goldsmith.workspace.copies import make_workspaces
 
 METHOD = 5
@@ -71,7 +71,7 @@ class Measured:
 
 
 def measure(
-    assignment: Subject,
+    target: Target,
     options: Options,
     recordings: Sequence[Recording],
     *,
@@ -87,14 +87,14 @@ def measure(
     failed: list[str] = []
     advice: list[Advice] = []
     for recording in recordings:
-        outcomes = _run_trials(assignment, options, recording, written, recording_s, watcher, fork_server)
+        outcomes = _run_trials(target, options, recording, written, recording_s, watcher, fork_server)
         trials = outcomes.names
         failed += [f"{item.case}: {item.trial}: {item.message.partition(':')[0]}" for item in outcomes.failures]
         for case in recording.cases:
             ran = outcomes.trials[case.definition]
             own = [item for item in outcomes.failures if item.case == case.definition]
             if own and not ran.differences and not ran.float64:
-                raise TrialsFailed(assignment.name, case.name, len(own), own[0].message)
+                raise TrialsFailed(target.name, case.name, len(own), own[0].message)
             calibrated = calibrate(case, ran)
             found.tolerances[case.name] = calibrated.tolerances
             found.call_noise[case.name] = {} if calibrated.unfaithful else outcomes.call_noise[case.definition]
@@ -136,7 +136,7 @@ class _Outcomes:
 
 
 def _run_trials(
-    assignment: Subject,
+    target: Target,
     options: Options,
     recording: Recording,
     written: tuple[str, ...],
@@ -147,9 +147,9 @@ def _run_trials(
     """Run the trials in two processes at once, one of them with the plainest instructions that the libraries have."""
     plans = list(_plans(options, with_torch=any(case.file.name.endswith(".pt") for case in recording.cases)))
     kept = recording.kept_cases(recording.cases)
-    with make_workspaces(assignment, recording.placed, len(plans)) as workspaces:
+    with make_workspaces(target, recording.placed, len(plans)) as workspaces:
         jobs = [
-            msgspec.structs.replace(_job(make_job(assignment, workspace, options), kept, plan), written=written)
+            msgspec.structs.replace(_job(make_job(target, workspace, options), kept, plan), written=written)
             for workspace, plan in zip(workspaces, plans, strict=True)
         ]
         timeout = max(options.timeout, _TIMEOUT_FACTOR * recording_s)
@@ -158,9 +158,9 @@ def _run_trials(
             again = run_parallel(jobs[1:], timeout=timeout, watcher=watcher)
             endings = [endings[0], *again]
         for workspace, ending in sorted(zip(workspaces, endings, strict=True), key=lambda pair: gravity(pair[1])):
-            error = error_of(assignment, workspace, ending, options)
+            error = error_of(target, workspace, ending, options)
             if error is not None:
-                raise NotCalibrated(assignment.name, str(error))
+                raise NotCalibrated(target.name, str(error))
         folders = [Path(job.output) for job in jobs]
         failures = [item for ending in endings if ending.result for item in ending.result.failed_trials]
         return _Outcomes(

@@ -8,14 +8,12 @@ import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from goldsmith.courses.layout.layout import Assignment, find_course
 from goldsmith.errors.gold import CannotWrite
 from goldsmith.foundation.git import git, git_bytes
 from goldsmith.gold.manifest import Manifest
 from goldsmith.source_code.points import without_points
-from goldsmith.targets.lone_recipe import LoneRecipe
 from goldsmith.targets.replacements import moved_to
-from goldsmith.targets.target import Project, Subject
+from goldsmith.targets.target import Project, Target
 from goldsmith.workspace.copies import make_workspaces
 from goldsmith.workspace.temporary import private_folder
 
@@ -27,39 +25,38 @@ class NotInHistory(Exception):
 
 
 @contextlib.contextmanager
-def as_it_was(assignment: Subject, manifest: Manifest) -> Iterator[Subject]:
+def as_it_was(target: Target, manifest: Manifest) -> Iterator[Target]:
     """Yield the assignment in a private copy of its course, with every source that made the gold as it was then; of a
     recipe by itself, the recipe and what it imported.
 
     Raises `NotInHistory` for a source that is neither in the course nor in git.
     """
-    project, made = assignment.project, manifest.provenance
+    project, made = target.project, manifest.provenance
     recorded = made.solution | made.starter | made.recipe | made.reads
     contents = {path: _content(project, path, digest, manifest.stamp.commit) for path, digest in recorded.items()}
-    if isinstance(assignment, Assignment):
-        with _course_as_it_was(assignment, contents) as copy:
-            yield copy
-    else:
-        assert isinstance(assignment, LoneRecipe)
+    if target.starter is None:
         with private_folder() as root:
             _write(root, contents)
-            yield moved_to(assignment, root)
+            yield moved_to(target, root)
+    else:
+        with make_workspaces(target, (), 1, whole=True) as (workspace,):
+            _remove_added(target, workspace.root, contents)
+            _write(workspace.root, contents)
+            yield target.again(workspace.root)
 
 
-@contextlib.contextmanager
-def _course_as_it_was(assignment: Assignment, contents: Mapping[str, bytes]) -> Iterator[Assignment]:
-    with make_workspaces(assignment, (), 1, whole=True) as (workspace,):
-        root = workspace.root
-        copy = find_course(root).assignment(assignment.name)
-        try:
-            for folder in (copy.solution, copy.starter):
-                for path in sorted(folder.rglob("*.py")) if folder.is_dir() else ():
-                    if path.relative_to(root).as_posix() not in contents:  # it was added later
-                        _own_path(root, path).unlink()
-        except OSError as error:
-            raise CannotWrite(root, error.strerror or str(error)) from None
-        _write(root, contents)
-        yield copy
+def _remove_added(target: Target, root: Path, contents: Mapping[str, bytes]) -> None:
+    """Remove the code of solution and starter that was added later."""
+    assert target.solution is not None
+    assert target.starter is not None
+    inside = (target.project.relative(folder) for folder in (target.solution.folder, target.starter.folder))
+    folders = [root / folder for folder in inside]
+    try:
+        for path in (path for folder in folders if folder.is_dir() for path in sorted(folder.rglob("*.py"))):
+            if path.relative_to(root).as_posix() not in contents:
+                _own_path(root, path).unlink()
+    except OSError as error:
+        raise CannotWrite(root, error.strerror or str(error)) from None
 
 
 def _write(root: Path, contents: Mapping[str, bytes]) -> None:

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from goldsmith.courses.layout.config import Config
+from goldsmith.targets.target import Target
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,6 +30,6 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         return self.force or self.exact or self.redraw or self.calibrate == "always"
 
 
-def options_from(config: Config, **more: Any) -> Options:
-    """Make options from a course's settings, and `more`."""
-    return Options(**{"seed": config.seed, "threads": config.threads, "timeout": config.timeout, **more})
+def options_of(target: Target, **more: Any) -> Options:
+    """Return options with the settings that a target has, and `more`."""
+    return Options(**{"seed": target.seed, "threads": target.threads, "timeout": target.timeout, **more})

@@ -10,10 +10,6 @@ from pathlib import Path
 
 import msgspec
 
-from goldsmith.courses.injection.journal import read_journal
-from goldsmith.courses.layout.layout import Assignment
-from goldsmith.courses.layout.solutions import placements, variants_of
-from goldsmith.courses.layout.starter_diff import written_parts
 from goldsmith.errors.base import GoldsmithError
 from goldsmith.errors.gold import CopyDisagrees, CopyFailsInSandbox, GoldIsStale, GoldKept, GoldRefused
 from goldsmith.errors.injection import IsInjected
@@ -35,6 +31,7 @@ from goldsmith.generate.recording import Recording, file_entry
 from goldsmith.generate.refusals import refusal, refuse_failed
 from goldsmith.generate.refused_drafts import leave_out
 from goldsmith.generate.sources import Sources, StatSnapshot, hash_sources
+from goldsmith.generate.starter_diff import written_parts
 from goldsmith.generate.state import COPY_NAMES, STEPS, CheckSolution, GenerationState, outcome_of
 from goldsmith.generate.two_runs import gather
 from goldsmith.generate.variants import idle_variants, record_variants
@@ -50,7 +47,7 @@ from goldsmith.process.messages import Result
 from goldsmith.process.process_exit import ProcessExit
 from goldsmith.process.progress import Progress
 from goldsmith.source_code.case_code import case_code
-from goldsmith.targets.target import Placement, Subject
+from goldsmith.targets.target import Placement, Target
 from goldsmith.workspace.copies import Workspace, make_workspaces
 from goldsmith.workspace.snapshot import file_hash
 
@@ -58,7 +55,7 @@ Agree = Callable[[Sequence[TensorChange], Sequence[str]], bool]
 
 
 def generate(
-    assignment: Subject,
+    target: Target,
     options: Options,
     progress: Progress,
     check_solution: CheckSolution,
@@ -72,8 +69,8 @@ def generate(
     goldsmith did not make, `agree` is shown them and may refuse.
     """
     started = time.monotonic()
-    run = GenerationState.begin(assignment, options, check_solution=check_solution)
-    staging = Staging(assignment.gold)
+    run = GenerationState.begin(target, options, check_solution=check_solution)
+    staging = Staging(target.gold)
     error: GoldsmithError | None = None
     try:
         _read_previous(run)
@@ -98,30 +95,30 @@ def _ask_before_replacing(run: GenerationState, staging: Staging, agree: Agree) 
     others = [
         name
         for name in staging.replaces()
-        if not (old and name == MANIFEST) and file_hash(run.assignment.gold / name) != published.get(name)
+        if not (old and name == MANIFEST) and file_hash(run.target.gold / name) != published.get(name)
     ]
     changes = run.changes if old else []
     if (changes or others) and not agree(changes, others):
-        raise GoldKept(run.assignment.name, len(changes), tuple(others))
+        raise GoldKept(run.target.name, len(changes), tuple(others))
 
 
-def dry_run(assignment: Subject, options: Options, progress: Progress, folder: Path) -> Outcome:
+def dry_run(target: Target, options: Options, progress: Progress, folder: Path) -> Outcome:
     """Write what `generate` would publish to `folder`, and nothing to the course.
 
     Tolerances are not measured: if nothing has changed, the old ones hold; if something has, that is the finding.
     """
     started = time.monotonic()
-    run = GenerationState.begin(assignment, options, is_dry=True)
+    run = GenerationState.begin(target, options, is_dry=True)
     error: GoldsmithError | None = None
     try:
-        if not assignment.recipe.is_file():
-            raise NoRecipe(assignment.name, assignment.project.relative(assignment.recipe))
+        if not target.recipe.is_file():
+            raise NoRecipe(target.name, target.project.relative(target.recipe))
         _read_previous(run)
         if run.previous.is_unmeasured:
             run.options = msgspec.structs.replace(options, calibrate="off")
-        _stage(run, progress, Staging(assignment.gold, folder))
+        _stage(run, progress, Staging(target.gold, folder))
         if run.outcome != UNCHANGED:
-            raise GoldIsStale(assignment.name, len(run.changes))
+            raise GoldIsStale(target.name, len(run.changes))
     except GoldsmithError as problem:
         error = problem
     return outcome_of(run, error, time.monotonic() - started)
@@ -129,11 +126,10 @@ def dry_run(assignment: Subject, options: Options, progress: Progress, folder: P
 
 def _read_previous(run: GenerationState) -> None:
     """Read the gold that is there. Refuse to run while a solution is injected: there is no starter to compare with."""
-    assignment = run.assignment
-    journal = read_journal(assignment.course, assignment.name) if isinstance(assignment, Assignment) else None
-    if journal is not None:
-        raise IsInjected(run.assignment.name, journal.since)
-    run.previous = PreviousGold.read(run.assignment)
+    target = run.target
+    if target.injected_since:
+        raise IsInjected(target.name, target.injected_since)
+    run.previous = PreviousGold.read(run.target)
 
 
 def _keep_fresh(run: GenerationState) -> None:
@@ -144,7 +140,7 @@ def _keep_fresh(run: GenerationState) -> None:
 
 def _stage(run: GenerationState, progress: Progress, staging: Staging) -> None:
     """Run steps 2 to 8 into the staging folder, and note what publishing it would change."""
-    progress.begin(run.assignment.name)
+    progress.begin(run.target.name)
     try:
         while not _accepted(run, progress, staging):
             run.begin_again()
@@ -152,7 +148,7 @@ def _stage(run: GenerationState, progress: Progress, staging: Staging) -> None:
         if staging.equals_target():
             run.outcome = UNCHANGED
         else:
-            old = run.assignment.gold if run.previous.manifest else None
+            old = run.target.gold if run.previous.manifest else None
             run.changes = gold_changes(old, staging.folder)
     finally:
         progress.end()
@@ -163,7 +159,7 @@ def _accepted(run: GenerationState, progress: Progress, staging: Staging) -> boo
     try:
         _steps(run, progress, staging)
     except (GoldRefused, CopyDisagrees, CopyFailsInSandbox) as refused:
-        if not run.is_drafted or not leave_out(run.assignment.recipe, refused):
+        if not run.is_drafted or not leave_out(run.target.recipe, refused):
             raise
         staging.discard()
         return False
@@ -171,44 +167,45 @@ def _accepted(run: GenerationState, progress: Progress, staging: Staging) -> boo
 
 
 def _steps(run: GenerationState, progress: Progress, staging: Staging) -> None:
-    assignment, options = run.assignment, run.options
+    target, options = run.target, run.options
     watcher = Watcher(
         on_case=lambda event: progress.step(f"case {event.number} of {event.of}: {event.case}", stage=STEPS[5]),
         on_print=progress.prints,
         on_tick=progress.tick,
     )
     progress.step(stage=STEPS[2])
-    placed = placements(assignment)
-    check_notebooks(assignment, placed)
-    is_written = not assignment.recipe.is_file()
+    placed = target.placed
+    check_notebooks(target, placed)
+    is_written = not target.recipe.is_file()
     try:
-        note = ensure_recipe(assignment, placed, options, watcher)
+        note = ensure_recipe(target, placed, options, watcher)
     finally:
-        if is_written and assignment.recipe.is_file():
+        if is_written and target.recipe.is_file():
             run.is_drafted = True
-            run.untouched = run.untouched.with_written(assignment.recipe)
+            run.untouched = run.untouched.with_written(target.recipe)
     if note and (is_written or not run.is_drafted):
         run.notes.append(note)
-        placed = placements(assignment)
-    sources = hash_sources(assignment, placed)
-    if isinstance(assignment, Assignment):
-        sources = replace(sources, written=tuple(written_parts(assignment, placed)))
-    run.code = case_code(assignment.recipe.read_bytes())
-    run.checks = check_interface(assignment, {"": placed} | variants_of(assignment))
-    refuse_failed(run.assignment.name, run.checks)
+        target = run.target = target.again()
+        placed = target.placed
+    sources = hash_sources(target, placed)
+    if target.starter is not None:
+        sources = replace(sources, written=tuple(written_parts(target.starter, target.recipe, placed)))
+    run.code = case_code(target.recipe.read_bytes())
+    run.checks = check_interface(target, {"": placed, **target.variants})
+    refuse_failed(run.target.name, run.checks)
 
     staging.open()
-    progress.step(_where(assignment, placed), stage=STEPS[3])
+    progress.step(_where(target, placed), stage=STEPS[3])
     with contextlib.ExitStack() as stack:
-        workspaces = stack.enter_context(make_workspaces(assignment, placed, 2))
-        run.fork_server = stack.enter_context(torch_fork_server(assignment, options))
-        calm = StatSnapshot.begin(assignment.project, workspaces[0])
+        workspaces = stack.enter_context(make_workspaces(target, placed, 2))
+        run.fork_server = stack.enter_context(torch_fork_server(target, options))
+        calm = StatSnapshot.begin(target.project, workspaces[0])
         progress.step(f"every random source from {options.seed}", stage=STEPS[4])
         progress.step(stage=STEPS[5])
         result, solution = _record(run, placed, sources, workspaces, watcher)
         recordings = [solution]
         recordings += record_variants(
-            stack, assignment, options, solution, watcher, lambda *ended: _take_result(run, *ended)
+            stack, target, options, solution, watcher, lambda *ended: _take_result(run, *ended)
         )
 
         progress.step(stage=STEPS[6])
@@ -216,9 +213,9 @@ def _steps(run: GenerationState, progress: Progress, staging: Staging) -> None:
         run.files = list(evidence.files.values())
         run.checks += verify(evidence)
         run.notes += [*_notes(result), *redraw_notes(run.redrawn), *idle_variants(evidence.cases)]
-        refuse_failed(run.assignment.name, run.checks)
+        refuse_failed(run.target.name, run.checks)
         if run.implementations:
-            sources, reads = add_imported(assignment, sources, run.implementations, result.reads)
+            sources, reads = add_imported(target, sources, run.implementations, result.reads)
         else:
             reads = calm.hash_reads(workspaces[0], result.reads, sources)
         contents = _contents(run, result, recordings, sources, reads, watcher, progress)
@@ -231,10 +228,10 @@ def _steps(run: GenerationState, progress: Progress, staging: Staging) -> None:
         advice = [*advise(result.cases), *noise]
         if result.mode == "cases":
             advice += _try_hollow_answers(run, contents, staging, advice)
-        run.advice = drop_silenced(advice, assignment.config.silence)
+        run.advice = drop_silenced(advice, target.silence)
         document(run, contents, staging)
         if run.check_solution is not None and not staging.equals_target():
-            progress.step(f"{COPY_NAMES[assignment.kind]} is checked against it", stage=STEPS[7])
+            progress.step(f"{COPY_NAMES[target.kind]} is checked against it", stage=STEPS[7])
             run.refuse_changed()  # else the sandbox, in which nothing else can be changed, would be the one to say so
             run.check_copy(staging.folder, placed, Watcher(on_tick=progress.tick))
 
@@ -242,9 +239,9 @@ def _steps(run: GenerationState, progress: Progress, staging: Staging) -> None:
     run.refuse_changed()
 
 
-def _where(assignment: Subject, placed: Sequence[Placement]) -> str:
+def _where(target: Target, placed: Sequence[Placement]) -> str:
     """Say what takes whose place in step 3."""
-    if assignment.kind == "assignment":
+    if target.kind == "assignment":
         return f"{count_of(len(placed), 'solution file')} into two private copies"
     return "nothing: the recipe runs on what it imports"
 
@@ -256,7 +253,7 @@ def _try_hollow_answers(
     found = find_hollow([GoldCase(entry, staging.folder / entry.file) for entry in contents.cases])
     problems = hollow_problems([item for item in found if item.case not in run.unmeasured])
     if problems:
-        raise refusal(run.assignment.name, list(problems.values()), ["hollow"], list(problems))
+        raise refusal(run.target.name, list(problems.values()), ["hollow"], list(problems))
     return hollow_advice(found, advice)
 
 
@@ -264,19 +261,19 @@ def _record(
     run: GenerationState, placed: Sequence[Placement], sources: Sources, workspaces: list[Workspace], watcher: Watcher
 ) -> tuple[Result, Recording]:
     """Run the recipe on the solution twice; meanwhile build the starter's models, if they must be compared."""
-    assignment, options = run.assignment, run.options
+    target, options = run.target, run.options
     draws, redrawn = run.previous.draws(options, run.code, sources.recipe)
     jobs = [
-        msgspec.structs.replace(make_job(assignment, workspace, options), draws=draws, written=sources.written)
+        msgspec.structs.replace(make_job(target, workspace, options), draws=draws, written=sources.written)
         for workspace in workspaces
     ]
     known = _known_interface(run)
     with contextlib.ExitStack() as stack:
         build = []
         if known is None:
-            recipe = [item for item in placed if item.source == assignment.recipe]
-            (starter,) = stack.enter_context(make_workspaces(assignment, recipe, 1))
-            build = [make_job(assignment, starter, options, task="build")]
+            recipe = [item for item in placed if item.source == target.recipe]
+            (starter,) = stack.enter_context(make_workspaces(target, recipe, 1))
+            build = [make_job(target, starter, options, task="build")]
         endings = run_parallel(
             jobs,
             timeout=options.timeout,
@@ -290,7 +287,7 @@ def _record(
     if build and not built:
         run.notes.append("the starter's models could not be built in time, so their parameters were not compared")
     if known is None:
-        known = [check_models(assignment, run.checks[0], result.cases, built[0] if built else {})]
+        known = [check_models(target, run.checks[0], result.cases, built[0] if built else {})]
     run.checks = known
     run.redrawn = redrawn_cases(redrawn, result.cases)
     first, second = (workspace.scratch / "gold" for workspace in workspaces)
@@ -302,7 +299,7 @@ def _record(
 def _known_interface(run: GenerationState) -> list[Check] | None:
     """Return the interface check if building models would add nothing: there is no starter, there are no models, or no
     source changed."""
-    if not run.checks or b".model" not in run.assignment.recipe.read_bytes():
+    if not run.checks or b".model" not in run.target.recipe.read_bytes():
         return run.checks
     known = None if run.previous.changed else known_from(run.checks[0], run.previous.manifest)
     return None if known is None else [known]
@@ -318,10 +315,10 @@ def _contents(
     progress: Progress,
 ) -> Contents:
     """Collect what to publish: cases that the new run confirms stay as they are, the others get tolerances."""
-    assignment, options, previous = run.assignment, run.options, run.previous
+    target, options, previous = run.target, run.options, run.previous
     same_sources = previous.same_sources(sources, reads)
     deciding = Watcher(on_case=lambda event: progress.step("float64 tells noise from a change", stage=STEPS[6]))
-    movements = confirm(assignment, options, previous, recordings, same_sources=same_sources, watcher=deciding)
+    movements = confirm(target, options, previous, recordings, same_sources=same_sources, watcher=deciding)
     kept = keep_cases(previous, options, recordings, movements, mode=result.mode)
     again = [
         item.only(set(movements.keys() | {case.name for case in item.cases}) - kept.entries) for item in recordings
@@ -330,7 +327,7 @@ def _contents(
     run.notes += measured.notes
     if measured.problems:
         problems = [text for texts in measured.problems.values() for text in texts]
-        raise refusal(assignment.name, problems, list(dict.fromkeys(measured.waivers)), list(measured.problems))
+        raise refusal(target.name, problems, list(dict.fromkeys(measured.waivers)), list(measured.problems))
     run.environment = previous.environment_differences(result.environment)
     run.noise = previous.noise({name: movements[name] for name in kept.values})
     if run.noise:
@@ -365,7 +362,7 @@ def _calibrate(
         on_tick=watcher.on_tick,
     )
     return measure(
-        run.assignment,
+        run.target,
         run.options,
         recordings,
         written=written,
@@ -381,7 +378,7 @@ def _take_result(run: GenerationState, workspaces: list[Workspace], endings: lis
     A run that failed by itself explains more than its sibling, which was stopped because of it.
     """
     for workspace, ending in sorted(zip(workspaces, endings, strict=True), key=lambda pair: gravity(pair[1])):
-        error = error_of(run.assignment, workspace, ending, run.options)
+        error = error_of(run.target, workspace, ending, run.options)
         if error is not None:
             run.log = ending.log_tail
             raise error

@@ -23,7 +23,7 @@ from goldsmith.gold.facts import CaseFacts, Environment, environment_differences
 from goldsmith.gold.manifest import CaseEntry, FileEntry, Manifest, read_manifest
 from goldsmith.process.messages import Draws, KeptCase
 from goldsmith.source_code.case_code import CaseCode
-from goldsmith.targets.target import Subject
+from goldsmith.targets.target import Target
 from goldsmith.workspace.snapshot import file_hash
 
 
@@ -61,22 +61,22 @@ class PreviousGold:
     _files: Mapping[str, FileEntry] = field(default_factory=dict)
 
     @classmethod
-    def read(cls, assignment: Subject) -> PreviousGold:
+    def read(cls, target: Target) -> PreviousGold:
         """Read the gold of an assignment; damaged gold counts as none. That of a newer goldsmith is an error, and so is
         a link to another assignment's."""
         try:
-            manifest = read_manifest(assignment.gold)
+            manifest = read_manifest(target.gold)
         except NewerGold:
             raise
         except GoldUnreadable:
-            return cls(assignment.gold, None)
-        if assignment.gold.is_symlink() and manifest.assignment != assignment.recorded_name:
-            raise OtherGold(assignment.gold, manifest.assignment)
+            return cls(target.gold, None)
+        if target.gold.is_symlink() and manifest.assignment != target.recorded_name:
+            raise OtherGold(target.gold, manifest.assignment)
         return cls(
-            assignment.gold,
+            target.gold,
             manifest,
-            tuple(changed_sources(assignment, manifest.provenance)),
-            file_hashes(assignment, manifest.provenance.reads) != manifest.provenance.reads,
+            tuple(changed_sources(target, manifest.provenance)),
+            file_hashes(target, manifest.provenance.reads) != manifest.provenance.reads,
             {case.name: case for case in manifest.cases},
             {item.name: item for item in manifest.files},
         )

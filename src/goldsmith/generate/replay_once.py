@@ -17,12 +17,12 @@ from goldsmith.gold.files import read_arrays, read_payload
 from goldsmith.gold.load import Gold
 from goldsmith.process.launcher import Watcher, run_parallel
 from goldsmith.process.messages import KeptCase
-from goldsmith.targets.target import Placement, Subject
+from goldsmith.targets.target import Placement, Target
 from goldsmith.workspace.copies import make_workspaces
 
 
 def replay(
-    assignment: Subject,
+    target: Target,
     placed: Sequence[Placement],
     options: Options,
     gold: Gold,
@@ -35,12 +35,12 @@ def replay(
     """
     cases = {name: gold[name] for name in gold}  # each look-up checks a hash
     kept = {name: KeptCase.of(case.entry, case.path) for name, case in cases.items()}
-    with make_workspaces(assignment, placed, 1) as (workspace,):
+    with make_workspaces(target, placed, 1) as (workspace,):
         job = msgspec.structs.replace(
-            make_job(assignment, workspace, options), kept=kept, environment=dict(environment or {})
+            make_job(target, workspace, options), kept=kept, environment=dict(environment or {})
         )
         (ending,) = run_parallel([job], timeout=options.timeout, watcher=Watcher())
-        error = error_of(assignment, workspace, ending, options)
+        error = error_of(target, workspace, ending, options)
         if error is not None:
             raise error
         files = {name: workspace.scratch / "gold" / case.path.name for name, case in cases.items()}
@@ -48,7 +48,7 @@ def replay(
 
 
 def replay_in_float64(
-    assignment: Subject,
+    target: Target,
     placed: Sequence[Placement],
     options: Options,
     kept: Mapping[str, KeptCase],
@@ -58,9 +58,9 @@ def replay_in_float64(
     float64, or a run that does not finish, is left out."""
     if not kept:
         return {}
-    with make_workspaces(assignment, placed, 1) as (workspace,):
+    with make_workspaces(target, placed, 1) as (workspace,):
         job = msgspec.structs.replace(
-            make_job(assignment, workspace, options, task="calibrate"),
+            make_job(target, workspace, options, task="calibrate"),
             kept=dict(kept),
             trials=(IN_FLOAT64,),
         )

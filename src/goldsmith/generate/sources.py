@@ -8,12 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from goldsmith.courses.layout.layout import Assignment, is_students_code
-from goldsmith.courses.layout.solutions import variants_of
-from goldsmith.courses.layout.starter_modules import notebook_modules
 from goldsmith.errors.gold import TreeChanged
+from goldsmith.source_code.parts import is_students_code
 from goldsmith.source_code.points import without_points
-from goldsmith.targets.target import Placement, Project, Replacements, Subject
+from goldsmith.targets.target import Placement, Project, Replacements, Starter, Target
 from goldsmith.workspace.snapshot import Snapshot, changed_paths, file_hash, take_snapshot
 
 if TYPE_CHECKING:
@@ -33,33 +31,27 @@ class Sources:
     replaced: Replacements = ()
 
 
-def hash_sources(assignment: Subject, placed: Sequence[Placement]) -> Sources:
+def hash_sources(target: Target, placed: Sequence[Placement] = ()) -> Sources:
     """Hash what is known before the run. What a recipe by itself runs on is known only once it has run
     (`imported_sources.py`)."""
-    if not isinstance(assignment, Assignment):
-        recipe = assignment.recipe
-        return Sources({}, {}, {assignment.project.portable(recipe): recipe_hash(recipe)})
-    course, recipe = assignment.course, assignment.recipe
-    starter = take_snapshot(assignment.starter, assignment.holds)
-    modules = {
-        item.source.relative_to(assignment.starter).as_posix(): source_hash(item)
-        for item in notebook_modules(assignment)
-    }
-    unused = {course.config.recipe, course.config.adapter, *assignment.config.removes}
+    project, recipe, starter = target.project, target.recipe, target.starter
+    if starter is None or target.files is None:
+        return Sources({}, {}, {project.portable(recipe): recipe_hash(recipe)})
+    modules = {item.source.relative_to(starter.folder).as_posix(): source_hash(item) for item in starter.notebooks}
+    unused = {recipe.name, target.adapter.name, *target.files.removes}
+    variants = [item for files in target.variants.values() for item in files]
     return Sources(
         solution={
-            _name(course, item.source): source_hash(item)
-            for item in sorted({*placed, *_variants(assignment)}, key=lambda item: (item.source, item.target))
+            _name(project, item.source): source_hash(item)
+            for item in sorted({*placed, *variants}, key=lambda item: (item.source, item.target))
             if item.source != recipe
         },
         starter={
-            _name(course, assignment.starter / path): modules.get(path, entry.digest)
-            for path, entry in starter.items()
-            if entry.kind in ("file", "link")
-            and path not in unused
-            and (path in modules or _is_source(assignment, path))
+            _name(project, starter.folder / path): modules.get(path, entry.digest)
+            for path, entry in take_snapshot(starter.folder, starter.holds).items()
+            if entry.kind in ("file", "link") and path not in unused and (path in modules or _is_source(starter, path))
         },
-        recipe={_name(course, recipe): recipe_hash(recipe)} if recipe.is_file() else {},
+        recipe={_name(project, recipe): recipe_hash(recipe)} if recipe.is_file() else {},
     )
 
 
@@ -69,19 +61,15 @@ def source_hash(item: Placement) -> str:
     return file_hash(item.source) if module is None else hashlib.sha256(module.source).hexdigest()
 
 
-def _is_source(assignment: Assignment, path: str) -> bool:
+def _is_source(starter: Starter, path: str) -> bool:
     """Return whether a starter's file counts: no prose; in a course that is one assignment, only code that is not a
     test, as data counts if it was read."""
-    return is_students_code(path) if assignment.is_whole else not path.endswith(".md")
+    return is_students_code(path) if starter.is_whole else not path.endswith(".md")
 
 
 def recipe_hash(recipe: Path) -> str:
     """Hash a recipe without the points that it gives: they change neither gold nor verdicts."""
     return hashlib.sha256(without_points(recipe.read_bytes())).hexdigest()
-
-
-def _variants(assignment: Assignment) -> list[Placement]:
-    return [item for placed in variants_of(assignment).values() for item in placed]
 
 
 @dataclass(frozen=True)
@@ -118,24 +106,24 @@ class UnchangedProof:
     """The proof that starter and solution are byte for byte what they were when it began; of a recipe by itself, that
     the recipe is."""
 
-    assignment: Subject
+    target: Target
     before: dict[Path, Snapshot]
 
     @classmethod
-    def begin(cls, assignment: Subject) -> UnchangedProof:
-        return cls(assignment, dict(cls._now(assignment)))
+    def begin(cls, target: Target) -> UnchangedProof:
+        return cls(target, dict(cls._now(target)))
 
     @staticmethod
-    def _now(assignment: Subject) -> Iterator[tuple[Path, Snapshot]]:
-        if not isinstance(assignment, Assignment):
-            recipe = assignment.recipe
+    def _now(target: Target) -> Iterator[tuple[Path, Snapshot]]:
+        if target.starter is None or target.solution is None:
+            recipe = target.recipe
             yield recipe.parent, take_snapshot(recipe.parent, lambda path: path == recipe)
             return
-        starter = _snapshot(assignment.starter, assignment.holds)
-        if assignment.is_whole:  # folders for private things may appear next to the starter's
+        starter = _snapshot(target.starter.folder, target.starter.holds)
+        if target.starter.is_whole:  # folders for private things may appear next to the starter's
             starter = {name: entry for name, entry in starter.items() if entry.kind != "folder"}
-        yield assignment.starter, starter
-        yield assignment.solution, _snapshot(assignment.solution)
+        yield target.starter.folder, starter
+        yield target.solution.folder, _snapshot(target.solution.folder)
 
     def with_written(self, path: Path) -> UnchangedProof:
         """Return the same proof after goldsmith itself has written `path`, which must stay as it is from now on."""
@@ -146,12 +134,12 @@ class UnchangedProof:
                 names = {item.as_posix() for item in (inside, *inside.parents)}
                 now = {name: entry for name, entry in _snapshot(folder).items() if name in names}
                 before[folder] = {**snapshot, **now}
-        return UnchangedProof(self.assignment, before)
+        return UnchangedProof(self.target, before)
 
     def changes(self) -> list[Path]:
         return [
-            self.assignment.project.relative(folder / path)
-            for folder, snapshot in self._now(self.assignment)
+            self.target.project.relative(folder / path)
+            for folder, snapshot in self._now(self.target)
             for path in changed_paths(self.before.get(folder, {}), snapshot)
         ]
 

@@ -24,7 +24,7 @@ from goldsmith.process.fork_client import ForkClient
 from goldsmith.process.launcher import Watcher
 from goldsmith.process.messages import ImportedCode
 from goldsmith.source_code.case_code import CaseCode
-from goldsmith.targets.target import Kind, Placement, Subject
+from goldsmith.targets.target import Kind, Placement, Target
 
 STEPS = {
     number: f"{number}/9 {name}"
@@ -46,7 +46,7 @@ class CheckSolution(Protocol):
 
     def __call__(
         self,
-        assignment: Subject,
+        target: Target,
         options: Options,
         folder: Path,
         placed: Sequence[Placement],
@@ -60,7 +60,7 @@ class CheckSolution(Protocol):
 class GenerationState:
     """Everything known so far; becomes the `Outcome`, whether the steps succeed or not."""
 
-    assignment: Subject
+    target: Target
     options: Options
     untouched: UnchangedProof
     previous: PreviousGold
@@ -91,7 +91,7 @@ class GenerationState:
     @classmethod
     def begin(
         cls,
-        assignment: Subject,
+        target: Target,
         options: Options,
         *,
         is_dry: bool = False,
@@ -99,24 +99,25 @@ class GenerationState:
     ) -> GenerationState:
         """Start a run that has not read the previous gold yet."""
         return cls(
-            assignment,
+            target,
             options,
-            UnchangedProof.begin(assignment),
-            PreviousGold(assignment.gold, None),
+            UnchangedProof.begin(target),
+            PreviousGold(target.gold, None),
             is_dry=is_dry,
             check_solution=check_solution,
         )
 
     def begin_again(self) -> None:
         """Forget what was found with a drafted recipe that has been changed since; keep what was said about it."""
-        self.untouched = self.untouched.with_written(self.assignment.recipe)
+        self.target = self.target.again()
+        self.untouched = self.untouched.with_written(self.target.recipe)
         self.checks, self.files, self.advice, self.notes = [], [], [], self.notes[:1]
 
     def check_copy(self, folder: Path, placed: Sequence[Placement], watcher: Watcher) -> None:
         """Check a copy of the solution against the gold in `folder`, and note what there is to note about that."""
         assert self.check_solution is not None
         note = self.check_solution(
-            self.assignment, self.options, folder, placed, fork_server=self.fork_server, watcher=watcher
+            self.target, self.options, folder, placed, fork_server=self.fork_server, watcher=watcher
         )
         self.notes += [note] if note else []
 
@@ -128,8 +129,8 @@ class GenerationState:
 
 
 def outcome_of(run: GenerationState, error: GoldsmithError | None, seconds: float) -> Outcome:
-    assignment = run.assignment
-    folder = assignment.gold_place
+    target = run.target
+    folder = target.gold_place
     made = (
         MadeFile(
             f"{folder}/{item.name}",
@@ -141,9 +142,9 @@ def outcome_of(run: GenerationState, error: GoldsmithError | None, seconds: floa
         for item in run.files
     )
     return Outcome(
-        name=assignment.name,
-        label=assignment.label,
-        kind=assignment.kind,
+        name=target.name,
+        label=target.label,
+        kind=target.kind,
         outcome=error.outcome if error else run.outcome,
         seed=run.options.seed,
         folder=folder,
@@ -156,7 +157,7 @@ def outcome_of(run: GenerationState, error: GoldsmithError | None, seconds: floa
         environment=run.environment,
         redrawn=run.redrawn,
         advice=tuple(run.advice),
-        next=() if error else _next_steps(assignment, folder),
+        next=() if error else _next_steps(target, folder),
         error=_trouble(run, error) if error else None,
         exit_code=error.exit_code if error else 0,
         seconds=round(seconds, 3),
@@ -174,12 +175,12 @@ def _trouble(run: GenerationState, error: GoldsmithError) -> Trouble:
     )
 
 
-def _next_steps(assignment: Subject, folder: str) -> tuple[str, ...]:
-    if assignment.kind == "recipe":
+def _next_steps(target: Target, folder: str) -> tuple[str, ...]:
+    if target.kind == "recipe":
         read = f"cat {shlex.quote(f'{folder}/{README}')}"
-        return (read, f'goldsmith.load("{folder}")', f"goldsmith check {shlex.quote(assignment.name)}")
+        return (read, f'goldsmith.load("{folder}")', f"goldsmith check {shlex.quote(target.name)}")
     return (
         f"cat {folder}/{README}",
-        f'goldsmith.load("{assignment.name}")',
-        f"goldsmith test {assignment.name}",
+        f'goldsmith.load("{target.name}")',
+        f"goldsmith test {target.name}",
     )

@@ -6,9 +6,8 @@ from typing import Literal, cast
 
 import msgspec
 
-from goldsmith.courses.layout.layout import Assignment, Course
-from goldsmith.generate.freshness import Freshness, freshness, survey
-from goldsmith.targets.target import Subject
+from goldsmith.generate.freshness import freshness
+from goldsmith.targets.target import Target
 
 Standing = Literal["fresh", "stale", "missing", "injected"]
 
@@ -34,31 +33,16 @@ class AssignmentStatus(msgspec.Struct, frozen=True, kw_only=True):
     """Where its gold lies; null where it is no longer an assignment."""
 
 
-def course_status(course: Course) -> list[AssignmentStatus]:
-    """Return the state of every assignment, and of solutions injected for an assignment that no longer exists."""
-    known = {item.name: item for item in course.assignments()}
-    return [_status(name, state, known.get(name)) for name, state in survey(course).items()]
-
-
-def subject_status(subject: Subject) -> AssignmentStatus:
+def target_status(target: Target) -> AssignmentStatus:
     """Return the state of one assignment, or of one recipe by itself."""
-    return _status(subject.name, freshness(subject), subject)
-
-
-def _status(name: str, state: Freshness, subject: Subject | None) -> AssignmentStatus:
-    label, description, recipe, folder = name, "", None, None
-    if subject is not None:
-        label, folder = subject.label, subject.gold_place
-        recipe = subject.project.relative(subject.recipe).as_posix() if subject.recipe.is_file() else None
-    if isinstance(subject, Assignment):
-        description = subject.description
+    state, recipe = freshness(target), target.recipe
     return AssignmentStatus(
-        name=name,
+        name=target.name,
         outcome=cast(Standing, state.outcome),
         reasons=state.reasons,
         notes=state.notes,
-        label=label,
-        description=description,
-        recipe=recipe,
-        folder=folder,
+        label=target.label,
+        description=target.description,
+        recipe=target.project.relative(recipe).as_posix() if recipe.is_file() else None,
+        folder=target.gold_place,
     )

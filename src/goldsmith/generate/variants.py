@@ -8,8 +8,6 @@ from pathlib import Path
 
 import msgspec
 
-from goldsmith.courses.layout.layout import Assignment
-from goldsmith.courses.layout.solutions import variants_of
 from goldsmith.errors.course import NoSuchVariant
 from goldsmith.errors.gold import NotReplayable
 from goldsmith.generate.jobs import make_job
@@ -19,7 +17,7 @@ from goldsmith.gold.facts import JUDGED_SECTIONS, CaseFacts
 from goldsmith.process.launcher import Watcher, run_parallel
 from goldsmith.process.messages import Result
 from goldsmith.process.process_exit import ProcessExit
-from goldsmith.targets.target import Subject
+from goldsmith.targets.target import Target
 from goldsmith.workspace.copies import Workspace, make_workspaces
 
 Finish = Callable[[list[Workspace], list[ProcessExit]], Result]
@@ -27,28 +25,26 @@ Finish = Callable[[list[Workspace], list[ProcessExit]], Result]
 
 def record_variants(
     stack: contextlib.ExitStack,
-    assignment: Subject,
+    target: Target,
     options: Options,
     solution: Recording,
     watcher: Watcher,
     finish: Finish,
 ) -> list[Recording]:
     """Make one recording for each variant that a case of `solution` accepts; workspaces live as long as `stack`."""
-    found = variants_of(assignment)
+    found = target.variants
     wanted = dict.fromkeys(name for case in solution.cases for name in case.accepts)
     recordings = []
     if wanted:
-        _check_replay(assignment, options, solution, watcher, finish)
+        _check_replay(target, options, solution, watcher, finish)
     for name in wanted:
         if name not in found:
             case = next(case.name for case in solution.cases if name in case.accepts)
-            raise NoSuchVariant(name, case, _variants_folder(assignment), sorted(found))
+            raise NoSuchVariant(name, case, _variants_folder(target), sorted(found))
         cases = [case for case in solution.cases if name in case.accepts]
-        workspaces = stack.enter_context(make_workspaces(assignment, found[name], 2))
+        workspaces = stack.enter_context(make_workspaces(target, found[name], 2))
         jobs = [
-            msgspec.structs.replace(
-                make_job(assignment, workspace, options), variant=name, kept=solution.kept_cases(cases)
-            )
+            msgspec.structs.replace(make_job(target, workspace, options), variant=name, kept=solution.kept_cases(cases))
             for workspace in workspaces
         ]
         endings = run_parallel(jobs, timeout=options.timeout, watcher=watcher)
@@ -58,21 +54,19 @@ def record_variants(
     return recordings
 
 
-def _check_replay(assignment: Subject, options: Options, solution: Recording, watcher: Watcher, finish: Finish) -> None:
+def _check_replay(target: Target, options: Options, solution: Recording, watcher: Watcher, finish: Finish) -> None:
     """Refuse variants unless the solution itself, replayed on its own gold, gives that gold."""
     cases = [case for case in solution.cases if case.accepts]
-    with make_workspaces(assignment, solution.placed, 1) as workspaces:
-        job = msgspec.structs.replace(make_job(assignment, workspaces[0], options), kept=solution.kept_cases(cases))
+    with make_workspaces(target, solution.placed, 1) as workspaces:
+        job = msgspec.structs.replace(make_job(target, workspaces[0], options), kept=solution.kept_cases(cases))
         result = finish(workspaces, run_parallel([job], timeout=options.timeout, watcher=watcher))
     for case, again in zip(cases, result.cases, strict=True):
         if _answers(case) != _answers(again):
             raise NotReplayable(case.name)
 
 
-def _variants_folder(assignment: Subject) -> Path | None:
-    if not isinstance(assignment, Assignment):
-        return None
-    return assignment.course.relative(assignment.variants)
+def _variants_folder(target: Target) -> Path | None:
+    return target.project.relative(target.solution.variants_folder) if target.solution else None
 
 
 def _answers(case: CaseFacts) -> list[str]:

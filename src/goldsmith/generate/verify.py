@@ -11,7 +11,7 @@ from goldsmith.errors.base import AGAINST, COULD_NOT_RUN, GoldsmithError
 from goldsmith.errors.gold import GoldUnreadable, NewerGold
 from goldsmith.generate.change_cause import Attribution, attribute
 from goldsmith.generate.freshness import changed_sources
-from goldsmith.generate.options import Options, options_from
+from goldsmith.generate.options import Options, options_of
 from goldsmith.generate.outcome import REFUSED, UNCHANGED, Outcome, Trouble
 from goldsmith.generate.pipeline import dry_run
 from goldsmith.generate.previous_gold import MachineNoise
@@ -23,7 +23,7 @@ from goldsmith.gold.inspect_gold import inspect_gold
 from goldsmith.gold.load import Gold, load_gold
 from goldsmith.gold.manifest import MANIFEST, read_manifest
 from goldsmith.process.progress import Progress
-from goldsmith.targets.target import Subject
+from goldsmith.targets.target import Target
 from goldsmith.workspace.temporary import private_folder
 
 
@@ -59,35 +59,35 @@ class Proof(msgspec.Struct, frozen=True, kw_only=True):
     """The exit code of this assignment alone."""
 
 
-def prove(assignment: Subject) -> Proof:
+def prove(target: Target) -> Proof:
     """Read the gold back and check all of it again, without running anything."""
-    if not (assignment.gold / MANIFEST).is_file():
-        return Proof(name=assignment.name, outcome="missing", exit_code=COULD_NOT_RUN)
+    if not (target.gold / MANIFEST).is_file():
+        return Proof(name=target.name, outcome="missing", exit_code=COULD_NOT_RUN)
     try:
-        checks = tuple(inspect_gold(assignment.gold))
+        checks = tuple(inspect_gold(target.gold))
     except NewerGold as error:
         trouble = Trouble(kind=error.kind, message=str(error))
-        return Proof(name=assignment.name, outcome=REFUSED, error=trouble, exit_code=COULD_NOT_RUN)
-    advice = read_manifest(assignment.gold).advice if checks[0].ok else ()
+        return Proof(name=target.name, outcome=REFUSED, error=trouble, exit_code=COULD_NOT_RUN)
+    advice = read_manifest(target.gold).advice if checks[0].ok else ()
     if not all(check.ok for check in checks):
-        return Proof(name=assignment.name, outcome=REFUSED, checks=checks, advice=advice, exit_code=AGAINST)
-    return Proof(name=assignment.name, outcome=UNCHANGED, checks=checks, advice=advice)
+        return Proof(name=target.name, outcome=REFUSED, checks=checks, advice=advice, exit_code=AGAINST)
+    return Proof(name=target.name, outcome=UNCHANGED, checks=checks, advice=advice)
 
 
-def reproduce(proof: Proof, assignment: Subject, progress: Progress) -> Proof:
+def reproduce(proof: Proof, target: Target, progress: Progress) -> Proof:
     """Compare sound gold with what its recipe makes now, and find the cause of differences. Changes nothing."""
     if proof.outcome != UNCHANGED:
         return proof
-    options = recorded_options(assignment)
+    options = recorded_options(target)
     with private_folder() as folder:
-        made, options = dry_run_as_recorded(assignment, options, progress, folder)
+        made, options = dry_run_as_recorded(target, options, progress, folder)
         if made.outcome not in (UNCHANGED, "stale"):
             return msgspec.structs.replace(
                 proof, outcome="stale", reproduced=False, error=made.error, exit_code=COULD_NOT_RUN
             )
-    gold = load_gold(assignment.gold)
+    gold = load_gold(target.gold)
     recorded = gold.manifest.provenance
-    sources = tuple(changed_sources(assignment, recorded))
+    sources = tuple(changed_sources(target, recorded))
     differs = bool(made.changes or made.noise) and recorded.mode == "cases"
     return msgspec.structs.replace(
         proof,
@@ -98,7 +98,7 @@ def reproduce(proof: Proof, assignment: Subject, progress: Progress) -> Proof:
         noise=made.noise,
         environment=made.environment,
         sources=sources,
-        attribution=_attribution(assignment, options, gold, sources) if differs else None,
+        attribution=_attribution(target, options, gold, sources) if differs else None,
         exit_code=AGAINST if made.changes or _changed_files(made) else 0,
     )
 
@@ -109,38 +109,35 @@ def _changed_files(made: Outcome) -> tuple[str, ...]:
     return tuple(name for name, change in names if change != "same" and name.endswith(SUFFIXES))
 
 
-def _attribution(assignment: Subject, options: Options, gold: Gold, sources: Sequence[str]) -> Attribution | None:
+def _attribution(target: Target, options: Options, gold: Gold, sources: Sequence[str]) -> Attribution | None:
     """Return the cause of differences, None if the solution does not run on gold's own inputs and weights."""
     try:
-        return attribute(assignment, options, gold, sources)
+        return attribute(target, options, gold, sources)
     except GoldsmithError:
         return None
 
 
-def dry_run_as_recorded(
-    assignment: Subject, options: Options, progress: Progress, folder: Path
-) -> tuple[Outcome, Options]:
+def dry_run_as_recorded(target: Target, options: Options, progress: Progress, folder: Path) -> tuple[Outcome, Options]:
     """Make a dry run with `options`; return its outcome and the options it used. If their device is not here, the CPU
     is used: results are judged within their tolerance."""
-    outcome = dry_run(assignment, options, progress, folder / "gold")
+    outcome = dry_run(target, options, progress, folder / "gold")
     if outcome.error is None or outcome.error.kind != "device-missing":
         return outcome, options
     here = msgspec.structs.replace(options, device="cpu")
-    outcome = dry_run(assignment, here, progress, folder / "on-cpu" / "gold")
+    outcome = dry_run(target, here, progress, folder / "on-cpu" / "gold")
     note = f"the gold was recorded on {options.device}, which is not here, so the recipe ran on the CPU"
     return msgspec.structs.replace(outcome, notes=(*outcome.notes, note)), here
 
 
-def recorded_options(assignment: Subject) -> Options:
+def recorded_options(target: Target) -> Options:
     """Return the options that the gold was made with, as far as its manifest tells; otherwise the course's."""
-    config = assignment.project.config
-    return as_recorded(assignment, options_from(config))
+    return as_recorded(target, options_of(target))
 
 
-def as_recorded(assignment: Subject, options: Options) -> Options:
+def as_recorded(target: Target, options: Options) -> Options:
     """Return `options` with the seed and the device that the gold was made with, as far as its manifest tells."""
     try:
-        made = read_manifest(assignment.gold).provenance
+        made = read_manifest(target.gold).provenance
     except GoldUnreadable:
         return options
     return msgspec.structs.replace(options, seed=made.seed, device=made.environment.device.partition(" ")[0])

@@ -5,34 +5,18 @@ Neither decides anything; they are only compared with the gold.
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
-
-import msgspec
+from collections.abc import Callable, Collection, Sequence
+from typing import Protocol
 
 from goldsmith.comparison.api import compare
-from goldsmith.courses.internal_tests.suite_result import (
-    COUNTS,
-    Chosen,
-    SuiteReport,
-    pytest_arguments,
-    read_suite,
-    tests_of,
-)
-from goldsmith.courses.layout.layout import Assignment
-from goldsmith.errors.internal_tests import NoInternalTests
-from goldsmith.generate.jobs import make_job
 from goldsmith.generate.options import Options
 from goldsmith.gold.arrays import judged_part
 from goldsmith.gold.load import GoldCase
 from goldsmith.process.fork_client import ForkClient
-from goldsmith.process.launcher import Watcher, run_parallel
-from goldsmith.process.untrusted_files import UntrustedFolder
+from goldsmith.process.launcher import Watcher
 from goldsmith.runs.run import CaseRuns
 from goldsmith.sandbox.limits import Limits
-from goldsmith.targets.target import Placement
-from goldsmith.workspace.copies import make_workspaces
+from goldsmith.targets.target import Placement, Target
 
 CUSTOMARY = "gold_output"
 RTOL, ATOL = 1e-4, 1e-5
@@ -57,42 +41,12 @@ def plainly_differs(gold: GoldCase, replay: CaseRuns) -> bool:
     return bool(expected) and not compare(actual, expected, rtol=RTOL, atol=ATOL, check_dtype=False, equal_nan=True)
 
 
-@dataclass(frozen=True)
-class InternalTests:
-    """The course's internal tests, run in processes of the fork server."""
-
-    assignment: Assignment
-    placed: Sequence[Placement]
-    options: Options
-    chosen: Chosen
-    fork_server: ForkClient
-
-    def pass_on_the_solution(self) -> bool:
-        report = self._run(self.placed, Watcher(), Limits())
-        return bool(report.counts.passed) and not report.counts.failed and not report.problem
+class InternalTests(Protocol):
+    """The course's internal tests, which the solution passes."""
 
     def fail_with(self, placed: Sequence[Placement], watcher: Watcher, limits: Limits) -> bool:
         """Say whether any test fails, or pytest does not finish, with these files in place."""
-        report = self._run(placed, watcher, limits)
-        return bool(report.counts.failed or report.problem)
-
-    def _run(self, placed: Sequence[Placement], watcher: Watcher, limits: Limits) -> SuiteReport:
-        timeout = self.options.timeout
-        with make_workspaces(self.assignment, placed, 1, whole=True) as (workspace,):
-            left = UntrustedFolder(workspace.scratch)
-            arguments = pytest_arguments(self.chosen, workspace.root, left.path / COUNTS, stop=True)
-            job = make_job(self.assignment, workspace, self.options, task="tests")
-            job = msgspec.structs.replace(job, arguments=tuple(arguments), limits=limits)
-            (ending,) = run_parallel([job], timeout=timeout, watcher=watcher, fork_server=self.fork_server)
-            return read_suite(left, ending)
 
 
-def internal_tests(
-    assignment: Assignment, placed: Sequence[Placement], options: Options, fork_server: ForkClient
-) -> InternalTests | None:
-    """Return the assignment's internal tests; None where there are none or the solution does not pass them."""
-    with contextlib.suppress(NoInternalTests):
-        found = InternalTests(assignment, placed, options, tests_of(assignment), fork_server)
-        if found.pass_on_the_solution():
-            return found
-    return None
+FindTests = Callable[[Target, Sequence[Placement], Options, ForkClient], InternalTests | None]
+"""Returns the internal tests of an assignment; None where there are none or the solution does not pass them."""

@@ -14,7 +14,6 @@ from pathlib import Path
 
 import msgspec
 
-from goldsmith.courses.layout.layout import Assignment
 from goldsmith.foundation.content_cache import ContentCache
 from goldsmith.foundation.struct_types import prepare_types
 from goldsmith.foundation.syntax import syntax_tree
@@ -24,6 +23,7 @@ from goldsmith.gold.manifest import CaseEntry
 from goldsmith.mutants.mutants import Mutant
 from goldsmith.mutants.results import COULD_NOT_RUN, Baselines, Finding
 from goldsmith.source_code.points import without_points
+from goldsmith.targets.target import Target
 from goldsmith.workspace.snapshot import file_hash
 
 METHOD = 5
@@ -103,12 +103,12 @@ def _is_finding(content: bytes) -> bool:
     return True
 
 
-def finding_cache(assignment: Assignment, gold: Gold) -> FindingCache:
+def finding_cache(target: Target, gold: Gold) -> FindingCache:
     """Make the cache of an assignment, with keys for everything that a finding depends on."""
     manifest = gold.manifest
     files = {item.name: item.sha256 for item in manifest.files}
-    recipe = without_points(assignment.recipe.read_bytes())
-    base = content_key([METHOD, verdict_inputs(assignment, manifest)])
+    recipe = without_points(target.recipe.read_bytes())
+    base = content_key([METHOD, verdict_inputs(target, manifest)])
     cases = {
         name: content_key(
             [
@@ -118,16 +118,18 @@ def finding_cache(assignment: Assignment, gold: Gold) -> FindingCache:
         )
         for name in gold
     }
-    return FindingCache(assignment.course.state_folder / _FOLDER / assignment.name, base, cases, _tests_key(assignment))
+    return FindingCache(target.project.state_folder / _FOLDER / target.name, base, cases, _tests_key(target))
 
 
-def _tests_key(assignment: Assignment) -> str:
+def _tests_key(target: Target) -> str:
     """Hash the code of all internal tests and of each conftest.py that pytest reads with them."""
-    course = assignment.course
-    folder = course.internal_tests_folder
-    files = {*folder.rglob("*.py"), *(parent / "conftest.py" for parent in folder.relative_to(course.root).parents)}
-    paths = sorted(course.root / file for file in files)
-    return content_key([(course.relative(path).as_posix(), file_hash(path)) for path in paths if path.is_file()])
+    assert target.files is not None
+    root, folder = target.project.root, target.files.internal_tests
+    files = {*folder.rglob("*.py"), *(parent / "conftest.py" for parent in folder.relative_to(root).parents)}
+    paths = sorted(root / file for file in files)
+    return content_key(
+        [(target.project.relative(path).as_posix(), file_hash(path)) for path in paths if path.is_file()]
+    )
 
 
 def _entries(gold: Gold, name: str) -> list[CaseEntry]:

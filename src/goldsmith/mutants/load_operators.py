@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import runpy
 
-from goldsmith.courses.layout.layout import Course
 from goldsmith.errors.mutants import BadOperators
 from goldsmith.mutants.registry import REGISTERED, Operator
+from goldsmith.targets.target import Target
 
 
 def built_in_operators() -> list[Operator]:
@@ -15,14 +15,14 @@ def built_in_operators() -> list[Operator]:
     return list(REGISTERED.values())
 
 
-def operators_of(course: Course) -> list[Operator]:
+def operators_of(target: Target) -> list[Operator]:
     built_in = built_in_operators()
-    file = course.config.rigor.operators
+    file = target.operators
     if not file:
         return built_in
     common = dict(REGISTERED)
     try:
-        runpy.run_path(str(course.root / file))
+        runpy.run_path(str(target.project.root / file))
         own = [item for name, item in REGISTERED.items() if name not in common]
     except (Exception, SystemExit) as error:
         text = str(error).strip() or type(error).__name__

@@ -13,16 +13,13 @@ import msgspec
 
 from goldsmith.check.check_context import CheckContext
 from goldsmith.check.request import OpenGold, Request, open_adapter, open_gold
-from goldsmith.courses.injection.journal import read_journal
-from goldsmith.courses.layout.layout import Assignment
-from goldsmith.courses.layout.solutions import placements
 from goldsmith.errors.injection import IsInjected
 from goldsmith.errors.mutants import NoSuchMutant, NothingToMutate
 from goldsmith.foundation.parallel import as_they_end
 from goldsmith.foundation.wording import count_of
 from goldsmith.generate.options import Options
 from goldsmith.gold.load import Gold
-from goldsmith.mutants.baselines import customary_case, internal_tests
+from goldsmith.mutants.baselines import FindTests, customary_case
 from goldsmith.mutants.cache import finding_cache
 from goldsmith.mutants.load_operators import operators_of
 from goldsmith.mutants.mutant_run import MutantRunner
@@ -34,7 +31,7 @@ from goldsmith.mutants.workspace_pool import WorkspacePool
 from goldsmith.process.fork_client import fork_server
 from goldsmith.process.launcher import Watcher, deterministic_environment
 from goldsmith.process.progress import Progress
-from goldsmith.targets.target import Submission
+from goldsmith.targets.target import Submission, Target
 
 
 @dataclass(frozen=True)
@@ -52,45 +49,49 @@ class RigorOptions:
     most: int | None = None
     jobs: int = 1
     keep: bool = True
-    baselines: bool = False
+    find_tests: FindTests | None = None
     variants: int = 12
     allow_stale: bool = False
     progress: Progress = field(default_factory=Progress)
 
+    @property
+    def baselines(self) -> bool:
+        """Say whether internal tests and plain tolerances are tried, too."""
+        return self.find_tests is not None
 
-def mutants_for(assignment: Assignment, names: Sequence[str] = ()) -> list[Mutant]:
+
+def mutants_for(target: Target, names: Sequence[str] = ()) -> list[Mutant]:
     """Return the mutants of an assignment, or those of them that `names` selects."""
-    journal = read_journal(assignment.course, assignment.name)
-    if journal is not None:
-        raise IsInjected(assignment.name, journal.since)
-    found = make_mutants(assignment, placements(assignment), operators_of(assignment.course))
+    if target.injected_since:
+        raise IsInjected(target.name, target.injected_since)
+    found = make_mutants(target, target.placed, operators_of(target))
     if not found:
-        raise NothingToMutate(assignment.name)
+        raise NothingToMutate(target.name)
     return _select(found, names)
 
 
-def with_any_mutant(assignments: Sequence[Assignment], names: Sequence[str]) -> Sequence[Assignment]:
+def with_any_mutant(assignments: Sequence[Target], names: Sequence[str]) -> Sequence[Target]:
     """Return the assignments that have any of these mutants; of a single one, let `measure` say what it lacks."""
     if not names or len(assignments) == 1:
         return assignments
     found = []
-    for assignment in assignments:
+    for target in assignments:
         with contextlib.suppress(NoSuchMutant):
-            mutants_for(assignment, names)
-            found.append(assignment)
+            mutants_for(target, names)
+            found.append(target)
     return found or assignments[:1]
 
 
-def measure(assignment: Assignment, wanted: RigorOptions) -> Rigor:
+def measure(target: Target, wanted: RigorOptions) -> Rigor:
     """Measure how many mutants the gold of `assignment` catches."""
     started = time.monotonic()
-    mutants = mutants_for(assignment)
-    gold = open_gold(assignment, Submission("the solution"), allow_stale=wanted.allow_stale)
+    mutants = mutants_for(target)
+    gold = open_gold(target, Submission("the solution"), allow_stale=wanted.allow_stale)
     chosen = _spread(_select(mutants, wanted.names), wanted.most)
-    placed = placements(assignment)
+    placed = target.placed
     count = wanted.variants if wanted.most is None else min(wanted.variants, wanted.most)
-    variants = [] if wanted.names else right_answers(assignment, placed, count)
-    cache = finding_cache(assignment, gold)
+    variants = [] if wanted.names else right_answers(target, placed, count)
+    cache = finding_cache(target, gold)
     found = {item.name: cache.get(item) for item in (*chosen, *variants)} if wanted.keep else {}
     findings = {name: item for name, item in found.items() if item is not None}
     pending = [item for item in chosen if not _is_known(findings.get(item.name), wanted.baselines)]
@@ -98,12 +99,12 @@ def measure(assignment: Assignment, wanted: RigorOptions) -> Rigor:
     kept = len(chosen) + len(variants) - len(pending)
     total = count_of(len(pending), "mutant")
     if kept:
-        known = f"{assignment.name}: {count_of(kept, 'mutant')} known from before, {len(pending)} to be tried."
+        known = f"{target.name}: {count_of(kept, 'mutant')} known from before, {len(pending)} to be tried."
         wanted.progress.note(known)
     wanted.progress.step(f"{total} to try; the solution itself first")
     counts: Counter[str] = Counter()
     if pending:
-        with contextlib.closing(_try_all(assignment, gold, wanted, pending, findings)) as tried:
+        with contextlib.closing(_try_all(target, gold, wanted, pending, findings)) as tried:
             for mutant, item in tried:
                 cache.put(mutant, item)
                 findings[mutant.name] = item
@@ -112,19 +113,16 @@ def measure(assignment: Assignment, wanted: RigorOptions) -> Rigor:
                 wanted.progress.step(f"{counts.total()} of {total}: {some}")
     cache.evict()
     return Rigor(
-        assignment=assignment.name,
-        findings=tuple(_explain(findings[item.name], assignment.config.survivors) for item in chosen),
+        assignment=target.name,
+        findings=tuple(_explain(findings[item.name], target.survivors) for item in chosen),
         variants=tuple(findings[item.name] for item in variants),
         made=len(mutants),
         kept=kept,
         customary=customary_case(list(gold)),
         seconds=time.monotonic() - started,
         notes=(
-            *(
-                f"{file} cannot be read as Python in UTF-8, and was left alone"
-                for file in left_alone(assignment, placed)
-            ),
-            *_obsolete(assignment, mutants, findings),
+            *(f"{file} cannot be read as Python in UTF-8, and was left alone" for file in left_alone(target, placed)),
+            *_obsolete(target, mutants, findings),
             *_without_tests(wanted, list(findings.values())),
         ),
     )
@@ -143,10 +141,10 @@ def _explain(found: Finding, survivors: Mapping[str, str]) -> Finding:
     return msgspec.structs.replace(found, explained=survivors[found.name])
 
 
-def _obsolete(assignment: Assignment, mutants: Sequence[Mutant], findings: Mapping[str, Finding]) -> Iterator[str]:
+def _obsolete(target: Target, mutants: Sequence[Mutant], findings: Mapping[str, Finding]) -> Iterator[str]:
     """Yield a note for each explanation that no longer explains anything."""
     made = {item.name for item in mutants}
-    for name in assignment.config.survivors:
+    for name in target.survivors:
         found = findings.get(name)
         if found is not None and found.outcome not in (SURVIVED, NOT_TOLD_APART):
             yield f"{name} is explained in the configuration as a survivor, but it is {found.outcome}; remove that"
@@ -177,13 +175,13 @@ def _spread(mutants: list[Mutant], most: int | None) -> list[Mutant]:
 
 
 def _try_all(
-    assignment: Assignment, gold: Gold, wanted: RigorOptions, mutants: Sequence[Mutant], known: Mapping[str, Finding]
+    target: Target, gold: Gold, wanted: RigorOptions, mutants: Sequence[Mutant], known: Mapping[str, Finding]
 ) -> Generator[tuple[Mutant, Finding]]:
     """Yield every mutant's finding as it comes, after checking that the solution agrees with its gold."""
-    placed = placements(assignment)
+    placed = target.placed
     with fork_server(torch=gold.manifest.provenance.environment.torch is not None) as server:
         server.prestart(deterministic_environment(wanted.options.threads))
-        adapter, file = open_adapter(assignment)
+        adapter, file = open_adapter(target)
         request = Request(
             options=wanted.options,
             case_timeout=wanted.case_timeout,
@@ -191,11 +189,11 @@ def _try_all(
             fork_server=server,
         )
         opened = OpenGold(gold, {name: gold[name] for name in gold}, adapter, file)
-        checking = CheckContext(assignment, opened, request, server)
+        checking = CheckContext(target, opened, request, server)
         with run_baseline(checking, placed) as baseline:
-            if wanted.baselines:
+            if wanted.find_tests:
                 server.preload_modules(["pytest"])
-            tests = internal_tests(assignment, placed, wanted.options, server) if wanted.baselines else None
+            tests = wanted.find_tests(target, placed, wanted.options, server) if wanted.find_tests else None
             with WorkspacePool(checking, placed, baseline.given) as pool:
                 runner = MutantRunner(checking, baseline, pool, placed, tests, wanted.baselines)
                 yield from _side_by_side(runner, mutants, known, wanted.jobs)

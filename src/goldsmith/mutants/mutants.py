@@ -10,14 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from goldsmith.courses.layout.layout import Assignment
-from goldsmith.courses.layout.starter_modules import read_starter
 from goldsmith.errors.mutants import BadOperators
 from goldsmith.mutants.registry import Operator, Site, sites
 from goldsmith.mutants.source import Edit, Function, Source
 from goldsmith.runs.run import Place
 from goldsmith.source_code.parts import written_by_students
-from goldsmith.targets.target import Placement
+from goldsmith.targets.target import Placement, Target
 
 
 @dataclass(frozen=True)
@@ -48,11 +46,11 @@ class Mutant:
         return hashlib.sha256(self.content).hexdigest()
 
 
-def make_mutants(assignment: Assignment, placed: Sequence[Placement], operators: Sequence[Operator]) -> list[Mutant]:
+def make_mutants(target: Target, placed: Sequence[Placement], operators: Sequence[Operator]) -> list[Mutant]:
     """Return every mutant of the code that students have to write, file by file."""
     found = []
-    for item in code_of(assignment, placed):
-        given = read_starter(assignment, item.target)
+    for item in code_of(target, placed):
+        given = target.starter.read(item.target) if target.starter else None
         found += [_shown(mutant, item) for mutant in mutants_of(item.target, item.read(), given, operators)]
     counts = Counter(item.name for item in found)
     return [
@@ -70,10 +68,10 @@ def _shown(mutant: Mutant, item: Placement) -> Mutant:
     return dataclasses.replace(mutant, shown=(file, line))
 
 
-def left_alone(assignment: Assignment, placed: Sequence[Placement]) -> list[str]:
+def left_alone(target: Target, placed: Sequence[Placement]) -> list[str]:
     """Return the solution's files that are not Python in UTF-8, so that nothing in them is mutated."""
     found = []
-    for item in code_of(assignment, placed):
+    for item in code_of(target, placed):
         try:
             Source(item.read())
         except (SyntaxError, ValueError):
@@ -81,8 +79,8 @@ def left_alone(assignment: Assignment, placed: Sequence[Placement]) -> list[str]
     return found
 
 
-def code_of(assignment: Assignment, placed: Sequence[Placement]) -> list[Placement]:
-    return [item for item in placed if item.target.suffix == ".py" and item.source != assignment.recipe]
+def code_of(target: Target, placed: Sequence[Placement]) -> list[Placement]:
+    return [item for item in placed if item.target.suffix == ".py" and item.source != target.recipe]
 
 
 def mutants_of(file: Path, content: bytes, starter: bytes | None, operators: Sequence[Operator]) -> list[Mutant]:

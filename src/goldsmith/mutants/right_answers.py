@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from goldsmith.courses.layout.layout import Assignment
-from goldsmith.courses.layout.starter_modules import read_starter
 from goldsmith.mutants.mutants import Mutant, code_of, written_functions
 from goldsmith.source_code.rewriting.right_variants import Variant, whole_variants
-from goldsmith.targets.target import Placement
+from goldsmith.targets.target import Placement, Target
 
 OPERATOR = "right-variant"
 """What a right variant has in the place of a mutation operator."""
 
 
-def right_answers(assignment: Assignment, placed: Sequence[Placement], most: int) -> list[Mutant]:
+def right_answers(target: Target, placed: Sequence[Placement], most: int) -> list[Mutant]:
     """Return up to `most` variants of the solution that are right, spread over its files: in each, all that students
     write in one file is written in another way."""
     files = []
-    for item in code_of(assignment, placed):
-        parts = written_functions(item.read(), read_starter(assignment, item.target))
+    for item in code_of(target, placed):
+        parts = written_functions(item.read(), target.starter.read(item.target) if target.starter else None)
         if parts:
             files.append((item, parts))
     found = []

@@ -114,7 +114,7 @@ def run_baseline(checking: CheckContext, placed: Sequence[Placement]) -> Iterato
         strategy = checking.strategy(stage)
         for name, verdict in strategy.judge_runs(stage.replay(cases, RUNS)).items():
             if verdict.outcome != AGREES:
-                raise SolutionDisagrees(checking.assignment.name, name, verdict.reason)
+                raise SolutionDisagrees(checking.target.name, name, verdict.reason)
         with ThreadPoolExecutor(processors()) as pool:
             # Each case alone: one may cache something, so that the next would not run the same lines.
             traced = dict(zip(cases, pool.map(lambda name: _places(stage, name), cases), strict=True))

@@ -104,8 +104,9 @@ class CaseForTests(_Readable):
     @property
     def _adapter(self) -> Adapter:
         from goldsmith.check.request import open_adapter
+        from goldsmith.courses.layout.resolve import resolve
 
-        return open_adapter(self._assignment)[0]
+        return open_adapter(resolve(self._assignment))[0]
 
     @contextlib.contextmanager
     def _named(self) -> Iterator[None]:

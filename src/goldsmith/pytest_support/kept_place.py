@@ -14,7 +14,7 @@ import pytest
 from goldsmith.errors.pytest import BadCheckName, ChangingTestName
 from goldsmith.pytest_support.kept_entry import case_name
 from goldsmith.pytest_support.one_file import SUFFIX, one_file_of
-from goldsmith.targets.lone_recipe import GOLD_SUFFIX
+from goldsmith.targets.target import GOLD_SUFFIX
 
 _OTHER_CHARACTERS = re.compile(r"[^A-Za-z0-9_.,=+\-\[\]]")
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]{6,}")

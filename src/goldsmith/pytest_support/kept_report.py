@@ -17,7 +17,7 @@ from goldsmith.pytest_support.kept_entry import CHECK, TEST
 from goldsmith.pytest_support.kept_place import KeptPlace, kept_folder, name_in_file
 from goldsmith.pytest_support.one_file import SUFFIX, open_one_file
 from goldsmith.pytest_support.run_once import once
-from goldsmith.targets.lone_recipe import GOLD_SUFFIX
+from goldsmith.targets.target import GOLD_SUFFIX
 
 if TYPE_CHECKING:
     import pytest

@@ -12,7 +12,7 @@ from goldsmith.foundation.atomic_files import write_durably
 from goldsmith.foundation.wording import count_of
 from goldsmith.pytest_support.kept_gold import remove_kept
 from goldsmith.pytest_support.kept_report import Unused
-from goldsmith.targets.lone_recipe import GOLD_SUFFIX
+from goldsmith.targets.target import GOLD_SUFFIX
 
 _SUFFIX = ".doubt"
 _PARTIAL_RUNS = {

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from goldsmith.generate.options import Options
     from goldsmith.generate.outcome import Outcome
     from goldsmith.pytest_support.session import GoldSession
+    from goldsmith.targets.target import Target
 
 _SUFFIX = ".recorded"
 
@@ -59,6 +60,7 @@ def _record(session: GoldSession, assignment: Assignment) -> Recorded:
 
 
 def _make(assignment: Assignment, overwrite: bool, *, starter: bool) -> Recorded:
+    from goldsmith.courses.layout.resolve import resolve
     from goldsmith.generate.freshness import stale_reasons
 
     name, folder = assignment.name, assignment.course.relative(assignment.gold)
@@ -74,7 +76,7 @@ def _make(assignment: Assignment, overwrite: bool, *, starter: bool) -> Recorded
         return _record_outcome(
             _generate(assignment, None, overwrite), f"{name}: regenerated, the previous gold was unreadable"
         )
-    reasons = stale_reasons(assignment, manifest, starter=starter)
+    reasons = stale_reasons(resolve(assignment), manifest, starter=starter)
     if not reasons:
         return Recorded(name, f"{name}: left alone, it is fresh")
     outcome = _generate(assignment, manifest, overwrite)
@@ -92,21 +94,23 @@ def _make(assignment: Assignment, overwrite: bool, *, starter: bool) -> Recorded
 
 
 def _generate(assignment: Assignment, before: Manifest | None, overwrite: bool) -> Outcome:
+    from goldsmith.courses.layout.resolve import resolve
     from goldsmith.generate.pipeline import generate
     from goldsmith.process.progress import Progress
-    from goldsmith.render.self_check import refuse_disagreeing
+    from goldsmith.render.self_check import self_check
 
+    target = resolve(assignment)
     return generate(
-        assignment, _options(assignment, before), Progress(), refuse_disagreeing, lambda changes, others: overwrite
+        target, _options(target, before), Progress(), self_check(assignment), lambda changes, others: overwrite
     )
 
 
-def _options(assignment: Assignment, before: Manifest | None) -> Options:
+def _options(target: Target, before: Manifest | None) -> Options:
     """Use the options of the previous gold, or those of the course."""
     from goldsmith.generate.verify import recorded_options
 
-    unmeasured = before.calibration is None if before else not assignment.course.config.calibrate
-    return msgspec.structs.replace(recorded_options(assignment), calibrate="off" if unmeasured else "measure")
+    unmeasured = before.calibration is None if before else not target.calibrate
+    return msgspec.structs.replace(recorded_options(target), calibrate="off" if unmeasured else "measure")
 
 
 def _record_outcome(outcome: Outcome, line: str) -> Recorded:

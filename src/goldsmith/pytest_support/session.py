@@ -217,6 +217,7 @@ class GoldSession:
     def gold(self, assignment: Assignment) -> Gold:
         """Read gold, which is recorded first if that was requested; raise an error if it is missing, unreadable or
         stale."""
+        from goldsmith.courses.layout.resolve import resolve
         from goldsmith.errors.check import NoGold
         from goldsmith.errors.pytest import NotRecorded, StaleForTests
         from goldsmith.generate.freshness import stale_reasons
@@ -232,7 +233,7 @@ class GoldSession:
         if not (assignment.gold / MANIFEST).is_file():
             raise NoGold(assignment.name)
         gold = load_gold(assignment.gold)
-        reasons = stale_reasons(assignment, gold.manifest, starter=self.submission is not None)
+        reasons = stale_reasons(resolve(assignment), gold.manifest, starter=self.submission is not None)
         if reasons and not self.allow_stale:
             raise StaleForTests(assignment.name, reasons)
         self._gold[assignment.gold] = gold
@@ -263,18 +264,19 @@ class GoldSession:
 
         from goldsmith.check.check import check
         from goldsmith.check.request import Request
+        from goldsmith.courses.layout.resolve import resolve
         from goldsmith.courses.submissions.open_submission import open_submission
-        from goldsmith.generate.options import options_from
+        from goldsmith.generate.options import options_of
 
-        config = assignment.course.config
+        target = resolve(assignment)
         with _stale_in_our_words(), open_submission(assignment, place) as opened:
             request = Request(
-                options=options_from(config),
-                case_timeout=self.timeout or config.case_timeout,
+                options=options_of(target),
+                case_timeout=self.timeout or target.case_timeout,
                 cases=tuple(cases),
                 allow_stale=self.allow_stale,
             )
-            return check(assignment, dataclasses.replace(opened, name=shown or opened.name), request)
+            return check(target, dataclasses.replace(opened, name=shown or opened.name), request)
 
 
 _KEY = pytest.StashKey[GoldSession]()

@@ -206,21 +206,3 @@ class Forgiving(importlib.abc.Loader):
             return MissingPart(f"{module.rpartition('.')[2]}.{name}", cause)
 
         return answer
-
-
-def prepare_recipe(recipe: Path) -> None:
-    """Make the code of a recipe's assignment importable by both of its names, where the recipe is in a course."""
-    from goldsmith.courses.layout.layout import find_course
-    from goldsmith.errors.course import NotACourse
-
-    folder = recipe.parent
-    try:
-        course = find_course(folder)
-    except NotACourse:
-        sys.path.insert(0, str(folder))  # as Python does for a script
-        return
-    folder = next((item.starter for item in course.assignments() if item.recipe == recipe), folder)
-    if folder != recipe.parent:
-        sys.path.insert(0, str(recipe.parent))  # a private recipe may have its own helpers
-    install(course.root, folder)
-    prepare_spawned_processes(install, course.root, folder)

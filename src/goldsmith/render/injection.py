@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
-from goldsmith.courses.injection.journal import Change
 from goldsmith.courses.injection.results import InjectionResult, ResetResult
+from goldsmith.courses.layout.journal import Change
 from goldsmith.courses.layout.layout import Course
 from goldsmith.foundation.log_injection import say
 from goldsmith.foundation.wording import count_of

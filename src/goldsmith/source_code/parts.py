@@ -6,6 +6,7 @@ import ast
 import functools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 
 from goldsmith.foundation.syntax import decode_source, syntax_tree
 from goldsmith.source_code.stubs import Function, comments_of, has_marks, is_stub
@@ -96,3 +97,10 @@ def _code_of_file(content: bytes) -> str:
         if isinstance(node, ast.Module | ast.ClassDef | Function) and ast.get_docstring(node, clean=False) is not None:
             node.body = node.body[1:]
     return ast.dump(tree)
+
+
+def is_students_code(name: str) -> bool:
+    """Say whether a file, by its name, is Python and not a test."""
+    file = PurePosixPath(name).name
+    is_test = file.startswith("test_") or file.endswith("_test.py") or file in ("conftest.py", "unittests.py")
+    return file.endswith(".py") and not is_test

@@ -14,8 +14,7 @@ from pathlib import Path
 from goldsmith.errors.lone_recipe import NoSuchImplementation, NothingToReplace
 from goldsmith.foundation.ignored_names import LITTER
 from goldsmith.foundation.syntax import syntax_tree
-from goldsmith.targets.lone_recipe import LoneRecipe
-from goldsmith.targets.target import EVERYTHING, Replacements
+from goldsmith.targets.target import EVERYTHING, Project, Replacements, Target
 
 NEVER_REPLACED = frozenset({*sys.stdlib_module_names, "goldsmith", "numpy", "torch"})
 """Top-level modules that are nobody's implementation."""
@@ -34,7 +33,7 @@ def imported_modules(recipe: Path) -> list[str]:
     return [name for name in found if name.partition(".")[0] not in NEVER_REPLACED]
 
 
-def find_replacements(text: str, lone: LoneRecipe) -> Replacements | None:
+def find_replacements(text: str, target: Target) -> Replacements | None:
     """Return what `--with TEXT` puts in the place of which module; None where it is no path and no module.
 
     TEXT is a folder, a file or an importable module; `NAME=TEXT` says what it takes the place of.
@@ -42,14 +41,14 @@ def find_replacements(text: str, lone: LoneRecipe) -> Replacements | None:
     named = _NAMED.fullmatch(text) if not os.path.lexists(text) else None
     name, where = (named[1], named[2]) if named else ("", text)
     path = Path(os.path.abspath(where))
-    recipe, modules = lone.recipe, imported_modules(lone.recipe)
+    recipe, modules = target.recipe, imported_modules(target.recipe)
     if path.is_dir():
         return ((name, str(path)),) if name else _of_folder(path, modules, text, recipe)
     if path.is_file() and path.suffix == ".py":
         return ((name or _of_file(path, modules, text, recipe), str(path)),)
     if path.exists():
         raise NoSuchImplementation(where)
-    if _MODULE.fullmatch(where) and _is_importable(where, lone.search_path):
+    if _MODULE.fullmatch(where) and _is_importable(where, target.search_path):
         return ((name or _only(_tops(modules), text, recipe, modules), where),)
     if name:
         raise NoSuchImplementation(where)
@@ -61,17 +60,30 @@ def folders_with(bases: Sequence[Path], modules: Sequence[str]) -> list[Path]:
     return [base for base in bases if any(_has(base, name) for name in _tops(modules))]
 
 
-def moved_to(lone: LoneRecipe, root: Path) -> LoneRecipe:
+def search_path_of(recipe: Path, root: Path) -> tuple[Path, ...]:
+    """Return the folders that modules are found in besides those of the environment: the recipe's own before them, as
+    for a script, the project's after them."""
+    around = [folder for folder in (root / "src", root) if folder.is_dir()]
+    return tuple(dict.fromkeys((recipe.parent, *around)))
+
+
+def moved_to(target: Target, root: Path) -> Target:
     """Return the recipe as it is in another copy of its project, with that copy's modules before all others."""
-    bases = bases_in(lone, root)
-    recipe = root / lone.recipe.relative_to(lone.project.root)
-    return replace(lone, recipe=recipe, project=replace(lone.project, root=root), replacements=everything_in(bases))
+    bases = bases_in(target, root)
+    recipe = root / target.recipe.relative_to(target.project.root)
+    return replace(
+        target,
+        recipe=recipe,
+        project=Project(root),
+        replacements=everything_in(bases),
+        search_path=search_path_of(recipe, root),
+    )
 
 
-def bases_in(lone: LoneRecipe, root: Path) -> list[Path]:
+def bases_in(target: Target, root: Path) -> list[Path]:
     """Return those folders in another copy of the project that have any module that the recipe imports."""
-    inside = [folder.relative_to(lone.project.root) for folder in lone.search_path]
-    return folders_with([root / folder for folder in inside], imported_modules(lone.recipe))
+    inside = [folder.relative_to(target.project.root) for folder in target.search_path]
+    return folders_with([root / folder for folder in inside], imported_modules(target.recipe))
 
 
 def everything_in(folders: Sequence[Path]) -> Replacements:

@@ -1,32 +1,46 @@
-"""What gold is made for and what is checked against it, resolved before anything runs: files, and where they go."""
+"""What a command is about, resolved before anything runs: whose gold it is, its settings, its files and where they go.
+
+An assignment of a course and a recipe by itself become the same `Target` (`courses/layout/resolve.py`). What makes and
+checks gold knows no more than stands in it, and never asks a course.
+"""
 
 from __future__ import annotations
 
+import fnmatch
 import os
 import re
+import shlex
 from bisect import bisect_right
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import Literal, TypeVar
 
-if TYPE_CHECKING:
-    from goldsmith.courses.layout.config import AssignmentConfig, Config
+from goldsmith.errors.base import GoldsmithError
+from goldsmith.foundation.ignored_names import HANDED_IN, LITTER
 
+CONFIG_FILE, PROJECT_FILE = "goldsmith.toml", "pyproject.toml"
+SOLUTION_SUFFIX = "_solution.py"
+"""What the name of a solution's file ends with that takes the place of one of the starter's."""
+NOTEBOOK_SUFFIX = ".ipynb"
+GOLD_SUFFIX = ".gold"
+"""What the name of a folder or file of gold ends with that stands beside a recipe or a test."""
+NOTEBOOK_PACKAGES = ("google.colab", "IPython", "ipywidgets", "tqdm", "tqdm.notebook")
+"""Packages that every submission may import although they are not installed: notebooks are full of them."""
 Kind = Literal["assignment", "recipe"]
 """Whose gold it is: an `assignment` of a course's, or a `recipe`'s by itself."""
 Replacements = tuple[tuple[str, str], ...]
 """Modules, by name, with what takes their place: the path of a file or folder, or the name of another module."""
 EVERYTHING = "*"
 """The name, among replacements, for a folder whose modules come before all others of the same names."""
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True)
 class Project:
-    """A folder that paths are relative to, with the settings that hold in it."""
+    """A folder that paths are relative to."""
 
     root: Path
-    config: Config
 
     @property
     def state_folder(self) -> Path:
@@ -40,60 +54,6 @@ class Project:
     def portable(self, path: Path) -> str:
         """Return `path` as files that travel name it: relative to the root, even if outside."""
         return Path(os.path.relpath(path, self.root)).as_posix()
-
-
-class Subject(Protocol):
-    """Whatever has a recipe and gold: an assignment of a course, or a recipe by itself."""
-
-    @property
-    def name(self) -> str:
-        """Return what people call it in commands."""
-
-    @property
-    def recorded_name(self) -> str:
-        """Return what its manifest calls it, wherever commands are run."""
-
-    @property
-    def kind(self) -> Kind:
-        """Return what it is."""
-
-    @property
-    def label(self) -> str:
-        """Return what it is called in summaries."""
-
-    @property
-    def project(self) -> Project:
-        """Return what its paths are relative to."""
-
-    @property
-    def recipe(self) -> Path: ...
-
-    @property
-    def adapter(self) -> Path:
-        """Return the adapter beside the recipe, which need not exist."""
-
-    @property
-    def gold(self) -> Path: ...
-
-    @property
-    def config(self) -> AssignmentConfig:
-        """Its own settings."""
-
-    @property
-    def forbidden(self) -> tuple[str, ...]:
-        """Full names that implementations must not use."""
-
-    @property
-    def make_command(self) -> str:
-        """Return the command that makes its gold, run in the project, or in the recipe's folder outside of a course."""
-
-    @property
-    def gold_place(self) -> str:
-        """Return where its gold is, as people find it."""
-
-    @property
-    def replacements(self) -> Replacements:
-        """Return what takes the place of modules that the recipe imports."""
 
 
 AS_GIVEN = "_as_given"
@@ -183,6 +143,209 @@ class Placement:
         """Read the file as it will be placed."""
         module = self.notebook()
         return module.source if module is not None else self.source.read_bytes()
+
+
+@dataclass(frozen=True)
+class Starter:
+    """What students get of an assignment: the files below `folder`; in a course that is one assignment, those of the
+    root that are neither hidden, private nor excluded.
+
+    `scripts` are its Python files, `notebooks` the modules that are notebooks, and `all_notebooks` these and those that
+    nobody imports, each with the module that it is by its name. `as_module` returns any version of a file, by its path
+    in the folder, with where it goes and as it is imported.
+    """
+
+    folder: Path
+    root: Path
+    is_whole: bool = False
+    exclude: tuple[str, ...] = ()
+    private: tuple[Path, ...] = ()
+    scripts: tuple[Placement, ...] = ()
+    notebooks: tuple[Placement, ...] = ()
+    all_notebooks: tuple[Placement, ...] = ()
+    as_module: Callable[[Path, bytes], tuple[Path, bytes]] = lambda inside, content: (inside, content)
+
+    @property
+    def modules(self) -> tuple[Placement, ...]:
+        """Return its modules, each with the file that it is in."""
+        return (*self.scripts, *self.notebooks)
+
+    def holds(self, path: Path) -> bool:
+        """Say whether `path`, whose parent belongs to the starter, belongs to it too.
+
+        Everything below the starter's folder does, unless that is the root: then hidden, private and excluded files,
+        submissions, virtual environments and settings do not.
+        """
+        if not self.is_whole:
+            return True
+        if path.name.startswith(".") or path.name == CONFIG_FILE or (path / "pyvenv.cfg").is_file():
+            return False
+        inside = path.relative_to(self.root).as_posix()
+        excluded = any(fnmatch.fnmatch(inside, pattern.rstrip("/")) for pattern in self.exclude)
+        return not excluded and inside not in HANDED_IN and not any(path.is_relative_to(item) for item in self.private)
+
+    def files(self, suffix: str = "") -> Iterator[Path]:
+        """Yield the files whose names end with `suffix`, in order, without what tools leave behind."""
+        for current, folders, names in os.walk(self.folder):
+            here = Path(current)
+            folders[:] = sorted(name for name in folders if name not in LITTER and self.holds(here / name))
+            own = (here / name for name in sorted(names) if name not in LITTER and name.endswith(suffix))
+            yield from (path for path in own if self.holds(path))
+
+    def module(self, target: Path) -> Placement | None:
+        """Return the file, a notebook if need be, that is the module `target`; None where there is none."""
+        known = (item for item in (*self.scripts, *self.all_notebooks) if item.target == target)
+        return next(known, Placement(self.folder / target, target) if (self.folder / target).is_file() else None)
+
+    def read(self, target: Path) -> bytes | None:
+        """Read a module; None where there is none of that name."""
+        module = self.module(target)
+        return module.read() if module else None
+
+
+@dataclass(frozen=True)
+class Solution:
+    """The solution of an assignment. Why its files or its variants are not to be had is raised where they are needed;
+    `is_here` says whether the course has any solutions, which students' copies and packs have not."""
+
+    folder: Path
+    variants_folder: Path
+    is_here: bool
+    found: tuple[Placement, ...] | GoldsmithError
+    found_variants: Mapping[str, tuple[Placement, ...]] | GoldsmithError
+
+
+@dataclass(frozen=True)
+class WorkspaceFiles:
+    """What private copies of a course have besides the starter, and what they must not have."""
+
+    removes: tuple[str, ...]
+    """Files of the starter that are not there once the solution is in place."""
+    answers: tuple[Path, ...]
+    """Folders of solutions, and of gold."""
+    reports: Path
+    """The folder of reports, which show the solution."""
+    internal_tests: Path
+    closed: tuple[Path, ...]
+    """What no submission may get, whatever is declared."""
+    for_staff: tuple[Path, ...]
+    """What students do not get unless it is named."""
+    shared: tuple[str, ...]
+    """What submissions to all assignments need, as files, folders or patterns."""
+    own_shared: tuple[str, ...]
+    """What submissions to this one need."""
+    exclude: tuple[str, ...]
+    """Patterns of what every copy leaves out."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Target:
+    """Whose gold is made or checked, with all that is to be known of it."""
+
+    name: str
+    """What people call it in commands."""
+    recorded_name: str
+    """What its manifest calls it, wherever commands are run."""
+    kind: Kind
+    label: str
+    """What it is called in summaries."""
+    description: str = ""
+    """One line on what it is about."""
+    project: Project
+    """What its paths are relative to."""
+    recipe: Path
+    adapter: Path
+    """The adapter beside the recipe, which need not exist."""
+    gold: Path
+    gold_place: str
+    """Where its gold is, as people find it."""
+    unstamped: tuple[str, ...]
+    """Paths, as git knows them, whose changes are no changes of what gold is made from."""
+
+    seed: int
+    threads: int
+    timeout: float
+    """Seconds of processor time that a recipe may take."""
+    case_timeout: float
+    """Seconds of processor time that a case of a submission may take."""
+    calibrate: bool
+    """Whether tolerances are measured."""
+    sketch_above: int | None
+    """Bytes of traces above which gold keeps sketches."""
+    stand_ins: tuple[str, ...]
+    """Packages besides those of notebooks for which inert modules may stand."""
+    packages: tuple[str, ...] = ()
+    """Installed packages that submissions may import although they came from a folder."""
+    loopback: bool = False
+    """Whether submissions may use sockets, each in a network of its own."""
+    forbidden: tuple[str, ...] = ()
+    """Full names that implementations must not use."""
+    overwriting: Literal["note", "differs"] = "note"
+    """What it is when an implementation overwrites inputs that the solution leaves alone."""
+    allow_drift: Mapping[str, str] = field(default_factory=dict)
+    silence: Mapping[str, str] = field(default_factory=dict)
+    survivors: Mapping[str, str] = field(default_factory=dict)
+    operators: str = ""
+    """The file of its project with mutation operators of its own."""
+
+    replacements: Replacements = ()
+    """What takes the place of modules that a recipe by itself imports."""
+    search_path: tuple[Path, ...] = ()
+    """Of a recipe by itself, the folders that modules are found in besides those of the environment."""
+    starter: Starter | None = None
+    """None for a recipe by itself: it runs on what it imports, in its own place."""
+    solution: Solution | None = None
+    files: WorkspaceFiles | None = None
+    injected: str | GoldsmithError = ""
+    """Since when its solution is in the starter's place."""
+    resolve: Callable[[Path], Target] | None = None
+    """Resolves it again, in its own root or in a copy of that."""
+
+    @property
+    def make_command(self) -> str:
+        """Return the command that makes its gold, run in the project, or in the recipe's folder outside of a course."""
+        if self.kind == "assignment":
+            return f"goldsmith generate {self.name}"
+        return " ".join([f"goldsmith record {shlex.quote(self.recipe.name)}", *map(self._option, self.replacements)])
+
+    def _option(self, replacement: tuple[str, str]) -> str:
+        name, where = replacement
+        place = os.path.relpath(where, self.recipe.parent) if os.path.isabs(where) else where
+        return f"--with {shlex.quote(place if name == EVERYTHING else f'{name}={place}')}"
+
+    @property
+    def placed(self) -> tuple[Placement, ...]:
+        """Return the solution's files; none of a recipe by itself, whose implementation stays where it is."""
+        return _or_raise(self.solution.found) if self.solution else ()
+
+    @property
+    def variants(self) -> Mapping[str, tuple[Placement, ...]]:
+        """Return the solution's variants by name: the solution's files, some replaced by those of the variant."""
+        return _or_raise(self.solution.found_variants) if self.solution else {}
+
+    @property
+    def injected_since(self) -> str:
+        """Return since when its solution is in the starter's place; "" if it is not."""
+        return _or_raise(self.injected)
+
+    def running_on(self, replacements: Replacements) -> Target:
+        """Return the same recipe with another implementation in the place of what it imports."""
+        return replace(self, replacements=replacements)
+
+    def again(self, root: Path | None = None) -> Target:
+        """Return what it is by now, or in a copy of its project."""
+        return self.resolve(root or self.project.root) if self.resolve else self
+
+
+def is_recipe_file(text: str) -> bool:
+    """Say whether a command's argument names a recipe file, not an assignment."""
+    return text.endswith(".py")
+
+
+def _or_raise(found: Value | GoldsmithError) -> Value:
+    if isinstance(found, GoldsmithError):
+        raise found
+    return found
 
 
 AS_IT_STANDS = "the tree as it stands"

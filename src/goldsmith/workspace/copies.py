@@ -14,15 +14,20 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from goldsmith.courses.layout.config import PROJECT_FILE
-from goldsmith.courses.layout.layout import Assignment, Course
-from goldsmith.courses.layout.starter_modules import notebook_modules
 from goldsmith.errors.course import Unreadable
 from goldsmith.errors.gold import CannotWrite
 from goldsmith.foundation.ignored_names import GRADES, GRADES_MARK
 from goldsmith.foundation.platforms import RUNNING_CODE, require
-from goldsmith.targets.lone_recipe import LoneRecipe
-from goldsmith.targets.target import AS_GIVEN, NotebookModule, Placement, ShownNotebook, Subject
+from goldsmith.targets.target import (
+    AS_GIVEN,
+    PROJECT_FILE,
+    NotebookModule,
+    Placement,
+    ShownNotebook,
+    Starter,
+    Target,
+    WorkspaceFiles,
+)
 from goldsmith.workspace.selection import is_left_out, links_out, needed_files, without_settings
 from goldsmith.workspace.temporary import private_folder
 
@@ -52,7 +57,7 @@ class Workspace:
 
 @contextlib.contextmanager
 def make_workspaces(
-    assignment: Subject,
+    target: Target,
     placed: Sequence[Placement],
     count: int,
     *,
@@ -61,71 +66,76 @@ def make_workspaces(
     temporary_folder: Path | None = None,
     hidden_files: Sequence[Path] = (),
 ) -> Iterator[list[Workspace]]:
-    """Make `count` equal workspaces with `placed` over the assignment's starter; remove them afterwards in any case.
+    """Make `count` equal workspaces with `placed` over the starter; remove them afterwards in any case.
 
-    With `reads`, the files that its recipe reads, a workspace holds only what the assignment needs: `placed` is then a
-    submission. Otherwise it holds the course without solutions and gold; a `whole` one includes these, as the internal
-    tests need them. With `temporary_folder`, they are next to others in it. `hidden_files` are further files and
-    folders to leave out, relative to the course's root.
+    With `reads`, the files that the recipe reads, a workspace holds only what is needed: `placed` is then a submission.
+    Otherwise it holds the course without solutions and gold; a `whole` one includes these, as the internal tests need
+    them. With `temporary_folder`, they are next to others in it. `hidden_files` are further files and folders to leave
+    out, relative to the course's root.
 
     Outside of a course nothing is copied; each run has its own scratch folder.
     """
     require(RUNNING_CODE)
-    if not isinstance(assignment, Assignment):
-        with private_folder(temporary_folder) as base:
-            yield [_in_place(assignment, base / f"run-{number}") for number in range(1, count + 1)]
-        return
-    course = assignment.course
-    apart = frozenset((*_apart(course, whole=whole), *(course.root / it for it in hidden_files)))
-    needed = None if reads is None else needed_files(assignment, reads, sorted(apart))
     with private_folder(temporary_folder) as base:
-        yield [_make(assignment, placed, base / f"run-{number}", apart, needed) for number in range(1, count + 1)]
+        folders = [base / f"run-{number}" for number in range(1, count + 1)]
+        if target.starter is None or target.files is None:
+            yield [_in_place(target, folder) for folder in folders]
+            return
+        course = _Course(target, target.starter, target.files, target.project.root)
+        private = () if whole else target.files.answers
+        hidden = (course.root / path for path in hidden_files)
+        apart = frozenset((target.files.reports, *private, *hidden))
+        needed = None if reads is None else needed_files(target, reads, sorted(apart))
+        yield [_make(course, placed, folder, apart, needed) for folder in folders]
 
 
-def _in_place(lone: Subject, base: Path) -> Workspace:
-    assert isinstance(lone, LoneRecipe)
+@dataclass(frozen=True)
+class _Course:
+    """A target in a course, with what every one of those has."""
+
+    target: Target
+    starter: Starter
+    files: WorkspaceFiles
+    root: Path
+
+
+def _in_place(target: Target, base: Path) -> Workspace:
     scratch = base / "scratch"
     try:
         scratch.mkdir(parents=True)
     except OSError as error:
         raise CannotWrite(base, error.strerror or str(error)) from None
-    return Workspace(lone.project.root, scratch, lone.recipe.parent, {}, lone.search_path)
-
-
-def _apart(course: Course, *, whole: bool) -> tuple[Path, ...]:
-    """Return the folders to leave out of a workspace."""
-    private = () if whole else (*course.solution_folders, course.fixtures_folder)
-    return (course.reports_folder, *private)
+    return Workspace(target.project.root, scratch, target.recipe.parent, {}, target.search_path)
 
 
 def _make(
-    assignment: Assignment,
+    course: _Course,
     placed: Sequence[Placement],
     base: Path,
     apart: frozenset[Path],
     needed: Mapping[Path, Path] | None,
 ) -> Workspace:
-    course = assignment.course
+    starter = course.starter
     root, scratch = base / "course", base / "scratch"
     origins: dict[Path, Path] = {}
     notebooks: dict[Path, ShownNotebook] = {}
     try:
         scratch.mkdir(parents=True)
         if needed is None:
-            _copy_tree(assignment, course.root, root, origins, apart)
+            _copy_tree(course, course.root, root, origins, apart)
         else:
-            _copy_needed(assignment, needed, root, origins)
-        folder = root / assignment.starter.relative_to(course.root)
-        for item in (*placed, *notebook_modules(assignment)):
-            target = folder / item.target
-            if item not in placed and (target.exists() or not _is_copied(assignment, item, folder)):
+            _copy_needed(course, needed, root, origins)
+        folder = root / starter.folder.relative_to(course.root)
+        for item in (*placed, *starter.notebooks):
+            goal = folder / item.target
+            if item not in placed and (goal.exists() or not _is_copied(starter, item, folder)):
                 continue
-            module = _place(item, root, target)
-            origins[target] = item.source
+            module = _place(item, root, goal)
+            origins[goal] = item.source
             if module is not None:
-                notebooks[target] = ShownNotebook(item.source.name, module)
-        is_solution = needed is None and any(item.source != assignment.recipe for item in placed)
-        for name in assignment.config.removes if is_solution else ():
+                notebooks[goal] = ShownNotebook(item.source.name, module)
+        is_solution = needed is None and any(item.source != course.target.recipe for item in placed)
+        for name in course.files.removes if is_solution else ():
             (folder / name).unlink(missing_ok=True)
             origins.pop(folder / name, None)
     except OSError as error:
@@ -133,9 +143,9 @@ def _make(
     return Workspace(root, scratch, folder, origins, notebooks=notebooks)
 
 
-def _is_copied(assignment: Assignment, item: Placement, folder: Path) -> bool:
+def _is_copied(starter: Starter, item: Placement, folder: Path) -> bool:
     """Say whether a notebook of the starter's is in the copy of its folder."""
-    return (folder / item.source.relative_to(assignment.starter)).exists()
+    return (folder / item.source.relative_to(starter.folder)).exists()
 
 
 def _place(item: Placement, root: Path, target: Path) -> NotebookModule | None:
@@ -155,14 +165,14 @@ def _place(item: Placement, root: Path, target: Path) -> NotebookModule | None:
     return module
 
 
-def _copy_needed(assignment: Assignment, needed: Mapping[Path, Path], root: Path, origins: dict[Path, Path]) -> None:
+def _copy_needed(course: _Course, needed: Mapping[Path, Path], root: Path, origins: dict[Path, Path]) -> None:
     """Copy these files, without goldsmith's own settings, and links that lead out of the course."""
-    course = assignment.course
-    (root / course.relative(assignment.starter)).mkdir(parents=True)
-    wanted = [assignment.starter, *(course.root / inside for inside in needed)]
-    for link in links_out(assignment):
+    starter = course.starter.folder
+    (root / starter.relative_to(course.root)).mkdir(parents=True)
+    wanted = [starter, *(course.root / inside for inside in needed)]
+    for link in links_out(course.target):
         if not any(path.is_relative_to(link) for path in wanted):
-            (root / course.relative(link)).symlink_to(_link_target(course, link))
+            (root / link.relative_to(course.root)).symlink_to(_link_target(course.root, link))
     for inside, source in needed.items():
         goal = root / inside
         goal.parent.mkdir(parents=True, exist_ok=True)
@@ -172,27 +182,24 @@ def _copy_needed(assignment: Assignment, needed: Mapping[Path, Path], root: Path
         origins[goal] = source
 
 
-def _copy_tree(
-    assignment: Assignment, source: Path, target: Path, origins: dict[Path, Path], apart: frozenset[Path]
-) -> None:
+def _copy_tree(course: _Course, source: Path, target: Path, origins: dict[Path, Path], apart: frozenset[Path]) -> None:
     """Copy files and folders. Links stay links, except on the way to the starter and inside it: what will be replaced
     must belong to the workspace."""
-    course = assignment.course
     target.mkdir(parents=True, exist_ok=True)
     try:
         entries = sorted(os.scandir(source), key=lambda entry: entry.name)
     except OSError as error:
-        raise Unreadable(course.relative(source), error.strerror or str(error)) from None
+        raise Unreadable(course.target.project.relative(source), error.strerror or str(error)) from None
     grades = GRADES if any(entry.name == GRADES_MARK for entry in entries) else ()
     for entry in entries:
         path = Path(entry.path)
-        if path in apart or entry.name in grades or is_left_out(course, path):
+        if path in apart or entry.name in grades or is_left_out(course.root, course.files.exclude, path):
             continue
         goal = target / entry.name
-        if entry.is_symlink() and not _is_copied_through(assignment, path):
-            goal.symlink_to(_link_target(course, path))
+        if entry.is_symlink() and not _is_copied_through(course.starter, path):
+            goal.symlink_to(_link_target(course.root, path))
         elif entry.is_dir() and not _holds_only_grades(path):
-            _copy_tree(assignment, path, goal, origins, apart)
+            _copy_tree(course, path, goal, origins, apart)
         elif entry.is_file():
             _copy_file(path, goal)
             origins[goal] = path
@@ -207,11 +214,10 @@ def _holds_only_grades(folder: Path) -> bool:
     return GRADES_MARK in names and names <= GRADES | {".gitignore"}
 
 
-def _is_copied_through(assignment: Assignment, link: Path) -> bool:
-    starter = assignment.starter
-    if assignment.is_whole and link.is_dir():  # probably data that is stored elsewhere
+def _is_copied_through(starter: Starter, link: Path) -> bool:
+    if starter.is_whole and link.is_dir():  # probably data that is stored elsewhere
         return False
-    on_the_way = starter.is_relative_to(link) or link.is_relative_to(starter)
+    on_the_way = starter.folder.is_relative_to(link) or link.is_relative_to(starter.folder)
     return on_the_way and link.exists() and not link.parent.resolve().is_relative_to(link.resolve())
 
 
@@ -227,7 +233,7 @@ def _copy_file(source: Path, target: Path) -> None:
     target.chmod(stat.S_IMODE(mode) | stat.S_IWUSR)
 
 
-def _link_target(course: Course, link: Path) -> str:
+def _link_target(root: Path, link: Path) -> str:
     """Return a link's target: relative if inside the course, so that it leads to the copy; otherwise absolute."""
     target = Path(os.path.normpath(link.parent / os.readlink(link)))
-    return os.path.relpath(target, link.parent) if target.is_relative_to(course.root) else str(target)
+    return os.path.relpath(target, link.parent) if target.is_relative_to(root) else str(target)

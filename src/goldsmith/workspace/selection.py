@@ -12,11 +12,9 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from goldsmith.courses.layout.config import CONFIG_FILE, PROJECT_FILE
-from goldsmith.courses.layout.layout import Assignment, Course
-from goldsmith.courses.layout.solutions import SUFFIX
 from goldsmith.foundation.ignored_names import GRADES, GRADES_MARK, LITTER
 from goldsmith.foundation.secret_files import is_secret_content, is_secret_name
+from goldsmith.targets.target import PROJECT_FILE, SOLUTION_SUFFIX, Target
 
 NEVER_COPIED = LITTER | {".git", ".goldsmith", ".github", ".claude", ".vscode", ".idea"}
 """Names that no running code needs."""
@@ -24,37 +22,28 @@ _STAFF = re.compile(r"(?i)(?:solutions?|private|variants|staff|instructors?)(?:[
 """Names in an assignment's folder that are probably not for students. Files there that the recipe reads are copied."""
 
 
-def needed_files(assignment: Assignment, reads: Iterable[str], hidden_files: Sequence[Path]) -> dict[Path, Path]:
+def needed_files(target: Target, reads: Iterable[str], hidden_files: Sequence[Path]) -> dict[Path, Path]:
     """Return what to copy, by its path relative to the course's root, with its source: a link inside leads to the file
     itself. `reads` are relative to the root, `hidden_files` are absolute."""
-    return dict(_Selection(assignment, hidden_files).found(reads))
+    return dict(_Selection(target, hidden_files).found(reads))
 
 
-def is_private(assignment: Assignment, path: Path) -> bool:
+def is_private(target: Target, path: Path) -> bool:
     """Return whether no submission may get `path`, whatever is declared."""
-    return _Selection(assignment, ()).never(path)
+    return _Selection(target, ()).never(path)
 
 
 class _Selection:
-    def __init__(self, assignment: Assignment, hidden_files: Sequence[Path]) -> None:
-        self.assignment, self.course, self.root = assignment, assignment.course, assignment.course.root
-        course = self.course
-        private = (course.fixtures_folder, course.internal_tests_folder, course.grades_folder)
-        closed = (
-            *course.solution_folders,
-            *private,
-            course.reports_folder,
-            course.state_folder,
-            course.root / CONFIG_FILE,
-            *hidden_files,
-        )
-        self._closed = [(path, path.resolve()) for path in closed]
-        self._hushed = [course.root / name for name in course.config.guard.private]
+    def __init__(self, target: Target, hidden_files: Sequence[Path]) -> None:
+        assert target.starter is not None
+        assert target.files is not None
+        self.starter, self.files, self.root = target.starter, target.files, target.project.root
+        self._closed = [(path, path.resolve()) for path in (*target.files.closed, *hidden_files)]
 
     def found(self, reads: Iterable[str]) -> Iterator[tuple[Path, Path]]:
-        starter = self.assignment.starter
+        starter = self.starter.folder
         yield from self._walk(starter, top=starter)
-        patterns = (*self.course.config.shared, *self.assignment.config.shared)
+        patterns = (*self.files.shared, *self.files.own_shared)
         shared = [path for pattern in patterns for path in sorted(self.root.glob(pattern.rstrip("/")))]
         for path in shared:
             yield from self._walk(path, top=path)
@@ -85,9 +74,9 @@ class _Selection:
         return is_secret_name(real.name) or any(real.is_relative_to(closed) for _, closed in self._closed)
 
     def _walk(self, path: Path, top: Path) -> Iterator[tuple[Path, Path]]:
-        if path != top and (self._is_for_staff(path, top) or is_left_out(self.course, path)):
+        if path != top and (self._is_for_staff(path, top) or is_left_out(self.root, self.files.exclude, path)):
             return
-        if path != top and top == self.assignment.starter and not self.assignment.holds(path):
+        if path != top and top == self.starter.folder and not self.starter.holds(path):
             return
         if self.never(path) or (path.is_symlink() and not self._may_follow(path)):
             return
@@ -104,18 +93,19 @@ class _Selection:
                 yield from self._walk(path / name, top)
 
     def _is_for_staff(self, path: Path, top: Path) -> bool:
-        if any(path.is_relative_to(folder) for folder in self._hushed):
+        if any(path.is_relative_to(folder) for folder in self.files.for_staff):
             return True
-        in_starter = top == self.assignment.starter
+        in_starter = top == self.starter.folder
         return in_starter and (
-            path.name.endswith((SUFFIX, "_solution.ipynb")) or (_STAFF.match(path.name) is not None and path.is_dir())
+            path.name.endswith((SOLUTION_SUFFIX, "_solution.ipynb"))
+            or (_STAFF.match(path.name) is not None and path.is_dir())
         )
 
     def _may_follow(self, link: Path) -> bool:
         """Return whether to copy a link's target: not in a circle; out of the course only from the assignment."""
         target = link.resolve()
         circles = link.parent.resolve().is_relative_to(target)
-        inside = target.is_relative_to(self.root.resolve()) or link.is_relative_to(self.assignment.starter)
+        inside = target.is_relative_to(self.root.resolve()) or link.is_relative_to(self.starter.folder)
         return link.exists() and inside and not circles
 
     def _file(self, path: Path) -> Iterator[tuple[Path, Path]]:
@@ -128,28 +118,29 @@ class _Selection:
             yield path.relative_to(self.root), path
 
 
-def links_out(assignment: Assignment) -> Iterator[Path]:
+def links_out(target: Target) -> Iterator[Path]:
     """Yield links next to the folders on the way to the assignment that lead out of the course, as to a data disk.
     Their targets are not visible in a sandbox."""
-    course = assignment.course
-    selection = _Selection(assignment, ())
-    for folder in (path for path in assignment.starter.parents if path.is_relative_to(course.root)):
+    selection = _Selection(target, ())
+    root, exclude = selection.root, selection.files.exclude
+    for folder in (path for path in selection.starter.folder.parents if path.is_relative_to(root)):
         for entry in sorted(os.scandir(folder), key=lambda item: item.name):
             path = Path(entry.path)
-            if entry.is_symlink() and path.exists() and not selection.never(path) and not is_left_out(course, path):
-                target = path.resolve()
-                if not target.is_relative_to(course.root.resolve()):
-                    yield path
+            is_link = entry.is_symlink() and path.exists()
+            if not is_link or selection.never(path) or is_left_out(root, exclude, path):
+                continue
+            if not path.resolve().is_relative_to(root.resolve()):
+                yield path
 
 
-def is_left_out(course: Course, path: Path) -> bool:
+def is_left_out(root: Path, exclude: Iterable[str], path: Path) -> bool:
     """Return whether every workspace leaves a path out: tools' leftovers, environments, what the settings exclude."""
     if path.name in NEVER_COPIED:
         return True
     if (path / "pyvenv.cfg").is_file():
         return True
-    inside = path.relative_to(course.root).as_posix()
-    return any(fnmatch.fnmatch(inside, pattern.rstrip("/")) for pattern in course.config.exclude)
+    inside = path.relative_to(root).as_posix()
+    return any(fnmatch.fnmatch(inside, pattern.rstrip("/")) for pattern in exclude)
 
 
 def without_settings(project: str) -> str:

@@ -14,6 +14,7 @@ from goldsmith.check.check_context import CheckContext
 from goldsmith.check.replay_workspace import ReplayWorkspace
 from goldsmith.check.request import OpenGold, Request
 from goldsmith.courses.layout.layout import find_course
+from goldsmith.courses.layout.resolve import resolve
 from goldsmith.courses.submissions.open_submission import open_submission
 from goldsmith.generate.options import Options
 from goldsmith.process.fork_client import ForkClient
@@ -30,7 +31,8 @@ def workspace_with(course: CourseOnDisk, what: str, warm: ForkClient) -> Iterato
     assignment = find_course(course.root).assignment("hw1")
     request = Request(options=Options(seed=42, threads=1, timeout=60), case_timeout=5.0, fork_server=warm)
     with open_submission(assignment, what) as submission:
-        context = CheckContext(assignment, OpenGold.of(assignment, submission, request), request, warm)
+        target = resolve(assignment)
+        context = CheckContext(target, OpenGold.of(target, submission, request), request, warm)
         with context.open_workspace(submission.placed) as workspace:
             yield workspace
 

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from goldsmith.courses.layout.layout import find_course
-from goldsmith.courses.layout.solutions import placements
+from goldsmith.courses.layout.resolve import resolve
 from goldsmith.errors.course import Unreadable
 from goldsmith.workspace.copies import make_workspaces
 from goldsmith.workspace.snapshot import changed_paths, take_snapshot
@@ -45,9 +45,9 @@ def busy(course: CourseOnDisk) -> CourseOnDisk:
 
 
 def test_a_workspace_holds_the_course_with_the_solution_in_place(busy: CourseOnDisk) -> None:
-    assignment = find_course(busy.root).assignment("hw1")
+    target = resolve(find_course(busy.root).assignment("hw1"))
     before = take_snapshot(busy.root)
-    with make_workspaces(assignment, placements(assignment), 2) as (one, two):
+    with make_workspaces(target, target.placed, 2) as (one, two):
         base = one.root.parent.parent
         assert base.stat().st_mode & 0o077 == 0
         files = {path.relative_to(one.root).as_posix() for path in one.root.rglob("*") if not path.is_dir()}
@@ -77,11 +77,11 @@ def test_a_file_that_cannot_be_read_is_named(busy: CourseOnDisk) -> None:
     (busy.root / "data/gone.csv").symlink_to("nowhere")
     (busy.root / "private/solutions/hw1/ops_solution.py").unlink()
     (busy.root / "private/solutions/hw1/ops_solution.py").mkdir()
-    assignment = find_course(busy.root).assignment("hw1")
-    with make_workspaces(assignment, placements(assignment), 1) as (one,):
+    target = resolve(find_course(busy.root).assignment("hw1"))
+    with make_workspaces(target, target.placed, 1) as (one,):
         assert (one.root / "data/gone.csv").is_symlink()
-    missing = [item.__class__(busy.root / "nothing.py", item.target) for item in placements(assignment)]
-    with pytest.raises(Unreadable, match=r"nothing\.py cannot be read"), make_workspaces(assignment, missing, 1):
+    missing = [item.__class__(busy.root / "nothing.py", item.target) for item in target.placed]
+    with pytest.raises(Unreadable, match=r"nothing\.py cannot be read"), make_workspaces(target, missing, 1):
         pass
 
 

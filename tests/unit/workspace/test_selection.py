@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from goldsmith.courses.layout.layout import find_course
+from goldsmith.courses.layout.resolve import resolve
 from goldsmith.foundation.secret_files import is_secret_name
 from goldsmith.process.fork_client import ForkClient
 from goldsmith.workspace.copies import make_workspaces
@@ -54,7 +55,7 @@ def test_it_holds_what_is_needed_and_nothing_that_is_private(course: CourseOnDis
     (course.root / "disk").symlink_to("/usr")
     assignment = find_course(course.root).assignment("hw1")
     reads = ["read/by/recipe.json", "private/solutions/hw1/ops_solution.py", "tests/internal/test_hw1.py", ".env"]
-    with make_workspaces(assignment, (), 1, reads=reads, hidden_files=[Path("submissions")]) as (one,):
+    with make_workspaces(resolve(assignment), (), 1, reads=reads, hidden_files=[Path("submissions")]) as (one,):
         files = {path.relative_to(one.root).as_posix() for path in one.root.rglob("*") if not path.is_dir()}
         assert files == {*GIVEN, "src/assignments/hw1/ops.py", "src/assignments/hw1/generate_fixtures.py"}
         assert (one.root / "disk").is_symlink()

@@ -21,7 +21,7 @@ from goldsmith.courses.grade.overview import named
 from goldsmith.courses.grade.redaction import one_line
 from goldsmith.courses.grade.submissions import SubmissionRef, goes_by_link, opened
 from goldsmith.courses.layout.layout import Assignment
-from goldsmith.courses.layout.solutions import SUFFIX, CourseFile, module_of
+from goldsmith.courses.layout.solutions import CourseFile, module_of
 from goldsmith.courses.notebooks.convert import SUFFIX as NOTEBOOK
 from goldsmith.courses.submissions.canvas_names import group_by_student
 from goldsmith.courses.submissions.file_choice import is_as_given, parts_to_write, stands_for
@@ -37,6 +37,7 @@ from goldsmith.foundation.git import git
 from goldsmith.foundation.ignored_names import GRADES, GRADES_MARK, LITTER
 from goldsmith.judge.bounds import MAX_CODE_BYTES
 from goldsmith.source_code.parts import parse, same_code
+from goldsmith.targets.target import SOLUTION_SUFFIX
 
 Reading = Literal["", "one", "class"]
 """What folders on the command line are: a submission each, or a class each; by default what they look like."""
@@ -235,7 +236,7 @@ def _second_work(assignment: Assignment, own: Collection[Path], wanted: Sequence
     one's own file it may be somebody else's."""
     of_place: dict[str, list[CourseFile]] = {}
     for path in sorted(own):
-        if path.suffix.lower() == ".py" and path.is_file() and not path.name.endswith(SUFFIX):
+        if path.suffix.lower() == ".py" and path.is_file() and not path.name.endswith(SOLUTION_SUFFIX):
             item = CourseFile(path, Path(stands_for(Path(path.name), wanted) or path.name))
             if not is_as_given(assignment, item, item.target.as_posix()):
                 of_place.setdefault(item.target.as_posix(), []).append(item)

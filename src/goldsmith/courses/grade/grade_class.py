@@ -23,6 +23,7 @@ from goldsmith.courses.grade.result_files import Pages, file_names, write_class,
 from goldsmith.courses.grade.submissions import SubmissionRef
 from goldsmith.courses.guard.similarity import Matches, similarities
 from goldsmith.courses.layout.layout import Assignment
+from goldsmith.courses.layout.resolve import resolve
 from goldsmith.errors.base import GoldsmithError
 from goldsmith.foundation.signals import uninterrupted
 from goldsmith.gold.manifest import read_manifest
@@ -129,7 +130,7 @@ def _private(assignment: Assignment) -> Redaction:
     """Return what feedback must not show of the course: a recipe and adapter kept outside the starter, and code that
     submissions are given but that is not part of the starter."""
     starter = assignment.starter
-    given = needed_files(assignment, read_manifest(assignment.gold).provenance.reads, ())
+    given = needed_files(resolve(assignment), read_manifest(assignment.gold).provenance.reads, ())
     own = [path for path in (assignment.recipe, assignment.adapter) if not path.is_relative_to(starter)]
     others = {inside.as_posix(): path for inside, path in given.items() if not path.is_relative_to(starter)}
     private = [*own, *others.values()]

@@ -34,7 +34,7 @@ from goldsmith.courses.grade.rubric import Rubric, parts_shown, rubric_of, with_
 from goldsmith.courses.grade.submissions import SubmissionRef, digest_of, opened
 from goldsmith.courses.guard.similarity import Matches, SolutionPart, matches, parts_to_write
 from goldsmith.courses.layout.layout import Assignment
-from goldsmith.courses.layout.solutions import has_solutions, placements
+from goldsmith.courses.layout.resolve import resolve
 from goldsmith.courses.submissions.solution_copy import submitted_copy
 from goldsmith.errors.base import GoldsmithError
 from goldsmith.errors.gold import CannotWrite, Interrupted
@@ -49,7 +49,7 @@ from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, CUT_OFF, ERROR, Case
 from goldsmith.process.launcher import Watcher
 from goldsmith.runs.run import Failure
 from goldsmith.sandbox.capabilities import Level, probe
-from goldsmith.targets.target import Subject, Submission
+from goldsmith.targets.target import Submission, Target
 
 METHOD = 12
 """Increased whenever a submission may be judged differently than before, so that cached verdicts are not used."""
@@ -189,7 +189,7 @@ class Grader:
         return self._judge(submission, functools.partial(conclude, replayed=replayed))
 
     def _judge(
-        self, submission: Submission, judge: Callable[[Subject, Submission, Request], Verdict]
+        self, submission: Submission, judge: Callable[[Target, Submission, Request], Verdict]
     ) -> tuple[Judged, bool]:
         verdict, was_short = self._run(submission, judge)
         return self._judged(verdict), was_short
@@ -197,9 +197,7 @@ class Grader:
     def _judged(self, verdict: Verdict) -> Judged:
         return Judged(verdict=verdict, sandbox=_name(_context(self).level))
 
-    def _run(
-        self, submission: Submission, judge: Callable[[Subject, Submission, Request], Found]
-    ) -> tuple[Found, bool]:
+    def _run(self, submission: Submission, judge: Callable[[Target, Submission, Request], Found]) -> tuple[Found, bool]:
         """Run a submission beside others; once more, alone, if it failed for want of something that all share.
 
         Return what was found, and whether something was still wanting: then it says nothing about another time.
@@ -210,7 +208,7 @@ class Grader:
         def found() -> Found:
             was_short.clear()
             request = self._request(context, lambda: _solution_failures(self), was_short.set)
-            return judge(self.assignment, submission, request)
+            return judge(self.target, submission, request)
 
         with turns.beside_others(folder, context.check_stopped):
             first = found()
@@ -238,23 +236,24 @@ class Grader:
         )
 
     @functools.cached_property
+    def target(self) -> Target:
+        return resolve(self.assignment)
+
+    @functools.cached_property
     def sandbox(self) -> GradingSandbox:
         """Return the sandbox that all submissions run in."""
-        assignment = self.assignment
-        return GradingSandbox(assignment, assignment.gold, self.case_timeout, self.memory, self.hidden)
+        return GradingSandbox(self.target, self.target.gold, self.case_timeout, self.memory, self.hidden)
 
     # --- cache --------------------------------------------------------------------------------------------------------
 
     @functools.cached_property
     def base(self) -> str:
         """Return the cache key of everything but the submission that a verdict depends on."""
-        assignment = self.assignment
-        gold = open_gold(assignment, Submission(""), allow_stale=self.allow_stale)
-        recipe = recipe_hash(assignment.recipe)
+        target = self.target
+        gold = open_gold(target, Submission(""), allow_stale=self.allow_stale)
+        recipe = recipe_hash(target.recipe)
         own = [self.options, self.case_timeout, self.memory, self.sandboxed, self.sandbox.loopback]
-        return content_key(
-            [METHOD, assignment.name, gold.manifest, recipe, verdict_inputs(assignment, gold.manifest), own]
-        )
+        return content_key([METHOD, target.name, gold.manifest, recipe, verdict_inputs(target, gold.manifest), own])
 
     @property
     def _cache(self) -> ContentCache[Judged]:
@@ -286,7 +285,7 @@ def _not_yet(submission: Submission, assignment: Assignment) -> Verdict:
 
 def rubric_for(assignment: Assignment, *, allow_stale: bool) -> Rubric:
     """Read the course's rubric, which must fit the current gold."""
-    gold = open_gold(assignment, Submission(""), allow_stale=allow_stale)
+    gold = open_gold(resolve(assignment), Submission(""), allow_stale=allow_stale)
     rubric = rubric_of(assignment, list(gold), gold.manifest.provenance.written, parts_shown(gold))
     return with_hollow(rubric, gold)
 
@@ -315,14 +314,14 @@ def _solution_failures(grader: Grader) -> Mapping[str, Failure] | None:
 
 
 def _run_solution(grader: Grader) -> Mapping[str, Failure] | None:
-    assignment = grader.assignment
-    if not has_solutions(assignment):
+    assignment, target = grader.assignment, grader.target
+    if target.solution is None or not target.solution.is_here:
         return None
     try:
         context = JudgingContext.of(grader)
         try:
-            with submitted_copy(assignment, placements(assignment)) as submission:
-                return failures_of(check(assignment, submission, grader._request(context, None)))
+            with submitted_copy(assignment, target.placed) as submission:
+                return failures_of(check(target, submission, grader._request(context, None)))
         finally:
             context.close()
     except GoldsmithError:  # gold was made from another state of the solution: nothing is known of this one

@@ -53,14 +53,14 @@ class JudgingContext:
             home.mkdir()
             environment = clean_environment(str(home), environment=deterministic_environment(grader.options.threads))
             request = Request(options=grader.options, case_timeout=grader.case_timeout, allow_stale=grader.allow_stale)
-            gold = open_gold(grader.assignment, Submission(""), allow_stale=grader.allow_stale)
+            gold = open_gold(grader.target, Submission(""), allow_stale=grader.allow_stale)
             level, before = grader.sandbox.layers(temporary_folder, given) if grader.sandboxed else (None, [])
             uses_torch = gold.manifest.provenance.environment.torch is not None
             reached = grader.sandbox.reach if level is not None else None
             fork_server = ForkClient(torch=uses_torch, environment=environment, command_prefix=before, reach=reached)
             stack.callback(fork_server.close)
             fork_server.prestart(environment)
-            opened = OpenGold.of(grader.assignment, Submission(""), request)
+            opened = OpenGold.of(grader.target, Submission(""), request)
             fork_server.preload_files([input_file(case, given) for case in opened.golds.values()])
             return cls(dataclasses.replace(opened, given=given), fork_server, temporary_folder, level, stack.pop_all())
 

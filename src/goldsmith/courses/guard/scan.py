@@ -25,9 +25,9 @@ from goldsmith.courses.guard.leaks import (
 from goldsmith.courses.guard.nested_files import MAX_FILE_BYTES
 from goldsmith.courses.guard.public_file import PublicFile
 from goldsmith.courses.injection.inject import before_injection
-from goldsmith.courses.injection.journal import journals
+from goldsmith.courses.layout.journal import journals
 from goldsmith.courses.layout.layout import Assignment, Course
-from goldsmith.courses.layout.solutions import SUFFIX, module_of, starter_module
+from goldsmith.courses.layout.solutions import module_of, starter_module
 from goldsmith.courses.notebooks.cells import NotANotebook, read_ipynb
 from goldsmith.courses.notebooks.convert import SUFFIX as NOTEBOOK
 from goldsmith.courses.notebooks.convert import convert
@@ -40,6 +40,7 @@ from goldsmith.foundation.wording import count_of
 from goldsmith.gold.manifest import read_manifest
 from goldsmith.source_code.parts import written_by_students
 from goldsmith.source_code.unwritten import left_in_all
+from goldsmith.targets.target import SOLUTION_SUFFIX
 from goldsmith.workspace.snapshot import file_hash
 
 
@@ -321,7 +322,7 @@ def _target(assignment: Assignment, name: str) -> Path:
     """Return the starter's file that the solution's file `name` replaces, relative to the starter."""
     path, folder = PurePosixPath(name), assignment.course.relative(assignment.solution).as_posix()
     inside = path.relative_to(folder) if path.is_relative_to(folder) else PurePosixPath(path.name)
-    target = Path(inside.with_name(inside.name.replace(SUFFIX, ".py")))
+    target = Path(inside.with_name(inside.name.replace(SOLUTION_SUFFIX, ".py")))
     standing = starter_module(assignment, module_of(target)) if inside.suffix == NOTEBOOK else None
     return target if standing is None else standing.source.relative_to(assignment.starter)
 

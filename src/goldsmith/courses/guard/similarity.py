@@ -17,7 +17,7 @@ import msgspec
 
 from goldsmith.courses.guard.code_fragments import Piece, pieces_in
 from goldsmith.courses.guard.scan import belongs, guarded_by
-from goldsmith.courses.injection.journal import journals
+from goldsmith.courses.layout.journal import journals
 from goldsmith.courses.layout.layout import Assignment
 from goldsmith.courses.layout.starter_modules import starter_modules
 from goldsmith.errors.base import GoldsmithError

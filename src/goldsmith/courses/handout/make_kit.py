@@ -24,6 +24,7 @@ from goldsmith.courses.handout.case_sketches import (
 )
 from goldsmith.courses.handout.kit_readme import kit_readme
 from goldsmith.courses.layout.layout import Assignment
+from goldsmith.courses.layout.resolve import resolve
 from goldsmith.errors.handout import EditedKit, NotAKit, NothingToHandOut, PrivateRecipe, ReadsPrivateFiles
 from goldsmith.generate.freshness import require_fresh
 from goldsmith.gold.arrays import array_hash, as_numpy, is_array, judged_part
@@ -100,8 +101,9 @@ class HandedOut(msgspec.Struct, frozen=True, kw_only=True):
 def hand_out(assignment: Assignment, folder: Path, before: Callable[[KitPlan], None] = lambda plan: None) -> HandedOut:
     """Write the kit of an assignment, whose gold must be fresh, into `folder`. `before` is told what it will hold, and
     may raise to keep it from being written."""
-    require_fresh(assignment)
-    gold = open_gold(assignment, Submission(""), allow_stale=False)
+    target = resolve(assignment)
+    require_fresh(target)
+    gold = open_gold(target, Submission(""), allow_stale=False)
     _require_public(assignment, gold.manifest)
     own = _own_files(folder)
     kept, left_out, contents = _fitting(assignment, gold)
@@ -240,7 +242,7 @@ def _texts(assignment: Assignment) -> dict[str, bytes]:
         SKETCHES: (files("goldsmith.gold.sketches") / "sketch.py").read_bytes(),
         RECIPE: assignment.recipe.read_bytes(),
     }
-    _, adapter = open_adapter(assignment)
+    _, adapter = open_adapter(resolve(assignment))
     return found if adapter is None else {**found, ADAPTER: adapter.read_bytes()}
 
 

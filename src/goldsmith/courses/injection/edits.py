@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from goldsmith.courses.injection.journal import Change, state_of
+from goldsmith.courses.layout.journal import Change, state_of
 from goldsmith.courses.layout.layout import Course
 from goldsmith.errors.injection import EditsNotKept
 from goldsmith.foundation.atomic_files import write_durably

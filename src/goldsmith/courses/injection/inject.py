@@ -21,7 +21,7 @@ from pathlib import Path
 
 import msgspec
 
-from goldsmith.courses.injection.journal import (
+from goldsmith.courses.layout.journal import (
     BEFORE,
     INCOMING,
     Change,

@@ -10,7 +10,7 @@ import msgspec
 
 from goldsmith.courses.injection.edits import Kept, discard_edits, keep_edits, save_edits
 from goldsmith.courses.injection.inject import edited_since, inject, reset
-from goldsmith.courses.injection.journal import Change, read_journal
+from goldsmith.courses.layout.journal import Change, read_journal
 from goldsmith.courses.layout.layout import Assignment, Course
 from goldsmith.courses.layout.solutions import placements
 

@@ -20,7 +20,7 @@ from goldsmith.courses.internal_tests.suite_result import (
     started_count,
 )
 from goldsmith.courses.layout.layout import Assignment
-from goldsmith.courses.layout.solutions import placements
+from goldsmith.courses.layout.resolve import resolve
 from goldsmith.errors.gold import CannotWrite
 from goldsmith.errors.internal_tests import PytestMissing
 from goldsmith.foundation.signals import pause, uninterrupted
@@ -72,9 +72,10 @@ def run_sides(
 
 @contextlib.contextmanager
 def _workspaces(assignment: Assignment) -> Iterator[Sequence[Workspace]]:
+    target = resolve(assignment)
     with (
-        make_workspaces(assignment, placements(assignment), 1, whole=True) as (solution,),
-        make_workspaces(assignment, (), 1, whole=True) as (starter,),
+        make_workspaces(target, target.placed, 1, whole=True) as (solution,),
+        make_workspaces(target, (), 1, whole=True) as (starter,),
     ):
         yield solution, starter
 

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 import msgspec
 
-from goldsmith.courses.injection.journal import read_journal
 from goldsmith.courses.internal_tests.run_pytest import Side, run_sides
 from goldsmith.courses.internal_tests.suite_result import Counts, SuiteReport, TestOutcome, tests_of
+from goldsmith.courses.layout.journal import read_journal
 from goldsmith.courses.layout.layout import Assignment
+from goldsmith.courses.layout.resolve import resolve
 from goldsmith.errors.base import AGAINST, COULD_NOT_RUN, GoldsmithError
 from goldsmith.errors.injection import IsInjected
 from goldsmith.errors.internal_tests import PytestMissing
@@ -148,7 +149,7 @@ def try_internal_tests(assignment: Assignment, *, timeout: float, select: str = 
         if journal is not None:
             raise IsInjected(assignment.name, journal.since)
         chosen = tests_of(assignment)
-        gold = freshness(assignment)
+        gold = freshness(resolve(assignment))
         solution, starter = run_sides(assignment, chosen, timeout=timeout, select=select, progress=progress)
     except PytestMissing:
         raise

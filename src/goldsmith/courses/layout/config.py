@@ -14,9 +14,7 @@ import msgspec
 from goldsmith.courses.layout.command_config import GradeConfig, GuardConfig, HandoutConfig, RigorConfig
 from goldsmith.errors.course import BadConfig
 from goldsmith.source_code.points import MOST_POINTS, are_points
-
-CONFIG_FILE = "goldsmith.toml"
-PROJECT_FILE = "pyproject.toml"
+from goldsmith.targets.target import CONFIG_FILE, PROJECT_FILE
 
 
 class ItemConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):

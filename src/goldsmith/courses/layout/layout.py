@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 import os
 import re
 from collections.abc import Iterator
@@ -10,15 +9,17 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 
-from goldsmith.courses.layout.config import CONFIG_FILE, ROOT, AssignmentConfig, Config, project_name, read_config
+from goldsmith.courses.layout.config import ROOT, AssignmentConfig, Config, project_name, read_config
 from goldsmith.errors.course import NotACourse, UnknownAssignment
-from goldsmith.foundation.ignored_names import HANDED_IN, LITTER
-from goldsmith.targets.target import Kind, Project, Replacements
+from goldsmith.foundation.ignored_names import LITTER
+from goldsmith.targets.target import Project, Starter
 
 
 @dataclass(frozen=True)
 class Course(Project):
-    """The repository of a course, found once and passed around."""
+    """The repository of a course with its settings, found once and passed around."""
+
+    config: Config
 
     @property
     def assignments_folder(self) -> Path:
@@ -186,31 +187,6 @@ class Assignment:
     name: str
 
     @property
-    def project(self) -> Project:
-        return self.course
-
-    @property
-    def kind(self) -> Kind:
-        return "assignment"
-
-    @property
-    def recorded_name(self) -> str:
-        return self.name
-
-    @property
-    def make_command(self) -> str:
-        return f"goldsmith generate {self.name}"
-
-    @property
-    def gold_place(self) -> str:
-        return self.course.relative(self.gold).as_posix()
-
-    @property
-    def replacements(self) -> Replacements:
-        """Return nothing: another implementation takes the assignment's place file by file, in a workspace."""
-        return ()
-
-    @property
     def is_whole(self) -> bool:
         """Say whether the whole course is this one assignment, so that its starter is the root."""
         return self.course.whole_assignment == self.name
@@ -231,27 +207,20 @@ class Assignment:
             return self.course.root / self.config.solution
         return self.course.whole_solution if self.is_whole else self.course.solutions_folder / self.name
 
-    def holds(self, path: Path) -> bool:
-        """Say whether `path`, whose parent belongs to the starter, belongs to it too.
+    @property
+    def tree(self) -> Starter:
+        """Return which files are the starter's, whatever is in them."""
+        course = self.course
+        private = (course.state_folder, course.reports_folder, *map(course.root.joinpath, course.private_folders))
+        return Starter(self.starter, course.root, self.is_whole, course.config.exclude, private)
 
-        Everything below the starter's folder does, unless that is the root: then hidden, private and excluded files,
-        submissions, virtual environments and settings do not.
-        """
-        if not self.is_whole:
-            return True
-        if path.name.startswith(".") or path.name == CONFIG_FILE or (path / "pyvenv.cfg").is_file():
-            return False
-        inside = self.course.relative(path).as_posix()
-        excluded = any(fnmatch.fnmatch(inside, pattern.rstrip("/")) for pattern in self.course.config.exclude)
-        return not excluded and inside not in HANDED_IN and self.course.is_public(path)
+    def holds(self, path: Path) -> bool:
+        """Say whether `path`, whose parent belongs to the starter, belongs to it too."""
+        return self.tree.holds(path)
 
     def files(self, suffix: str = "") -> Iterator[Path]:
         """Yield the starter's files whose names end with `suffix`, in order, without what tools leave behind."""
-        for current, folders, names in os.walk(self.starter):
-            here = Path(current)
-            folders[:] = sorted(name for name in folders if name not in LITTER and self.holds(here / name))
-            own = (here / name for name in sorted(names) if name not in LITTER and name.endswith(suffix))
-            yield from (path for path in own if self.holds(path))
+        return self.tree.files(suffix)
 
     @property
     def variants(self) -> Path:
@@ -328,13 +297,6 @@ def _has_files(folder: Path) -> bool:
 
 def _plain(name: str) -> str:
     return name.lower().replace("_", "-")
-
-
-def is_students_code(name: str) -> bool:
-    """Say whether a file, by its name, is Python and not a test."""
-    file = PurePosixPath(name).name
-    is_test = file.startswith("test_") or file.endswith("_test.py") or file in ("conftest.py", "unittests.py")
-    return file.endswith(".py") and not is_test
 
 
 def is_numbered(name: str) -> bool:

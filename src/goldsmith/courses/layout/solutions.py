@@ -11,13 +11,10 @@ from typing import TYPE_CHECKING
 from goldsmith.courses.layout.layout import Assignment, Course
 from goldsmith.errors.course import NoSolution, SolutionFitsNothing, SolutionIsAmbiguous, SolutionsCollide
 from goldsmith.foundation.ignored_names import LITTER
-from goldsmith.targets.target import Placement, Subject
+from goldsmith.targets.target import NOTEBOOK_SUFFIX, SOLUTION_SUFFIX, NotebookModule, Placement
 
 if TYPE_CHECKING:
-    from goldsmith.targets.target import NotebookModule
-
-SUFFIX = "_solution.py"
-_NOTEBOOK = ".ipynb"
+    from goldsmith.targets.target import NOTEBOOK_SUFFIX, SOLUTION_SUFFIX, NotebookModule, Placement
 
 
 @dataclass(frozen=True)
@@ -35,11 +32,8 @@ class CourseFile(Placement):
         return convert(self.source.read_bytes(), self.source.name, self.wanted, self.target.stem)
 
 
-def placements(assignment: Subject) -> list[Placement]:
-    """Return every file of the assignment's solution with its target; never a file of another assignment. The
-    implementation of a recipe by itself stays where it is."""
-    if not isinstance(assignment, Assignment):
-        return []
+def placements(assignment: Assignment) -> list[Placement]:
+    """Return every file of the assignment's solution with its target; never a file of another assignment."""
     course = assignment.course
     found = [*_from_folder(assignment, assignment.solution), *_from_flat_files(assignment)]
     if not found:
@@ -62,9 +56,9 @@ def has_solutions(assignment: Assignment) -> bool:
     return any(path.is_file() and path not in own for folder in folders for path in folder.rglob("*"))
 
 
-def variants_of(assignment: Subject) -> dict[str, list[Placement]]:
+def variants_of(assignment: Assignment) -> dict[str, list[Placement]]:
     """Return the solution's variants by name: the solution's files, some replaced by those in the variant's folder."""
-    if not isinstance(assignment, Assignment) or not assignment.variants.is_dir():
+    if not assignment.variants.is_dir():
         return {}
     folder = assignment.variants
     solution = {item.target: item for item in placements(assignment)}
@@ -86,11 +80,11 @@ def _from_folder(assignment: Assignment, folder: Path) -> Iterator[Placement]:
             continue
         if not file.is_file() or LITTER.intersection(inside.parts) or file.suffix == ".pyc":
             continue
-        is_named = file.name.endswith((SUFFIX, f"_solution{_NOTEBOOK}"))
-        if not is_named and file.suffix != _NOTEBOOK:
+        is_named = file.name.endswith((SOLUTION_SUFFIX, f"_solution{NOTEBOOK_SUFFIX}"))
+        if not is_named and file.suffix != NOTEBOOK_SUFFIX:
             yield CourseFile(file, inside)
             continue
-        target = module_of(inside) if file.suffix == _NOTEBOOK else inside.with_name(_replaced(file))
+        target = module_of(inside) if file.suffix == NOTEBOOK_SUFFIX else inside.with_name(_replaced(file))
         standing = starter_module(assignment, target)
         if standing is None and is_named:
             raise SolutionFitsNothing(course.relative(file), course.relative(assignment.starter / target))
@@ -102,12 +96,20 @@ def module_of(notebook: Path) -> Path:
     return notebook.with_name(re.sub(r"\W", "_", notebook.stem.removesuffix("_solution")) + ".py")
 
 
+def all_notebooks(assignment: Assignment) -> list[CourseFile]:
+    """List the starter's notebooks, each with the module that it is by its name."""
+    files = (path.relative_to(assignment.starter) for path in assignment.files(NOTEBOOK_SUFFIX))
+    return [CourseFile(assignment.starter / path, module_of(path)) for path in files]
+
+
 def starter_module(assignment: Assignment, target: Path) -> Placement | None:
     """Return the starter's file, a notebook if need be, that is the module `target`; None where it has none."""
     file = assignment.starter / target
     if file.is_file():
         return CourseFile(file, target)
-    notebooks = (path for path in sorted(file.parent.glob(f"*{_NOTEBOOK}")) if module_of(path).name == target.name)
+    notebooks = (
+        path for path in sorted(file.parent.glob(f"*{NOTEBOOK_SUFFIX}")) if module_of(path).name == target.name
+    )
     return next((CourseFile(path, target) for path in notebooks if path.is_file()), None)
 
 
@@ -132,10 +134,10 @@ def _from_flat_files(assignment: Assignment) -> Iterator[Placement]:
 
 def _flat_files(course: Course) -> list[tuple[Path, list[str]]]:
     """Return, for the old flat layout, each `<name>_solution.py` with the assignments that have a `<name>.py`."""
-    files = sorted(course.solutions_folder.glob(f"*{SUFFIX}"))
+    files = sorted(course.solutions_folder.glob(f"*{SOLUTION_SUFFIX}"))
     assignments = course.assignments() if files else []
     return [(file, [item.name for item in assignments if (item.starter / _replaced(file)).is_file()]) for file in files]
 
 
 def _replaced(file: Path) -> str:
-    return file.name.removesuffix(SUFFIX) + ".py"
+    return file.name.removesuffix(SOLUTION_SUFFIX) + ".py"

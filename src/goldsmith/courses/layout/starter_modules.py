@@ -19,8 +19,12 @@ def starter_modules(assignment: Assignment) -> list[Placement]:
 
     A notebook is one if the recipe imports it or if it leaves something to students; other notebooks are prose.
     """
-    found = [CourseFile(path, path.relative_to(assignment.starter)) for path in assignment.files(".py")]
-    return [*found, *notebook_modules(assignment)]
+    return [*starter_scripts(assignment), *notebook_modules(assignment)]
+
+
+def starter_scripts(assignment: Assignment) -> list[Placement]:
+    """List those that are Python files."""
+    return [CourseFile(path, path.relative_to(assignment.starter)) for path in assignment.files(".py")]
 
 
 def notebook_modules(assignment: Assignment) -> list[Placement]:

@@ -11,13 +11,13 @@ from goldsmith.check.provided_code import Provided, changed_by_solution, changed
 from goldsmith.courses.grade.grader import rubric_for
 from goldsmith.courses.guard.public_file import PublicFile
 from goldsmith.courses.guard.scan import guarded_by, sweep
-from goldsmith.courses.layout.config import CONFIG_FILE, PROJECT_FILE
 from goldsmith.courses.layout.layout import Assignment
+from goldsmith.courses.layout.resolve import resolve
 from goldsmith.errors.gold import CannotWrite
 from goldsmith.errors.packs import PackShowsSolution
 from goldsmith.generate.freshness import require_fresh
 from goldsmith.gold.manifest import MANIFEST, Manifest, read_manifest
-from goldsmith.targets.target import Submission
+from goldsmith.targets.target import CONFIG_FILE, PROJECT_FILE, Submission, Target
 from goldsmith.workspace.selection import needed_files
 
 COURSE = "course"
@@ -30,21 +30,22 @@ def course_files(assignment: Assignment) -> dict[str, bytes]:
 
     Gold must be fresh, and nothing of a solution may be in the files.
     """
-    require_fresh(assignment)
+    target = resolve(assignment)
+    require_fresh(target)
     manifest = read_manifest(assignment.gold)
     rubric_for(assignment, allow_stale=False)  # raises where settings and gold do not fit
     try:
-        public = dict(_public(assignment, manifest))
+        public = dict(_public(assignment, target, manifest))
         private = dict(_private(assignment, manifest))
     except OSError as error:
         raise CannotWrite(Path(error.filename or assignment.starter), error.strerror or str(error)) from None
     _refuse_solutions(assignment, public)
-    return {**public, **private, **_from_solution(assignment, manifest)}
+    return {**public, **private, **_from_solution(target, manifest)}
 
 
-def _public(assignment: Assignment, manifest: Manifest) -> Iterator[tuple[str, bytes]]:
+def _public(assignment: Assignment, target: Target, manifest: Manifest) -> Iterator[tuple[str, bytes]]:
     """Yield what submissions get next to their own files, and the course's settings."""
-    for inside, path in needed_files(assignment, manifest.provenance.reads, ()).items():
+    for inside, path in needed_files(target, manifest.provenance.reads, ()).items():
         yield inside.as_posix(), path.read_bytes()
     for name in (CONFIG_FILE, PROJECT_FILE):
         path = assignment.course.root / name
@@ -75,17 +76,15 @@ def _refuse_solutions(assignment: Assignment, files: Mapping[str, bytes]) -> Non
         raise PackShowsSolution(assignment.name, [f"{item.file} ({item.part})" for item in found])
 
 
-def _from_solution(assignment: Assignment, manifest: Manifest) -> dict[str, bytes]:
+def _from_solution(target: Target, manifest: Manifest) -> dict[str, bytes]:
     """Return the names that grades depend on and that only the solution tells: of functions that it leaves as they were
     given, and of provided code that it changes."""
-    provided = Provided.of(assignment, Submission(""), manifest)
+    provided = Provided.of(target, Submission(""), manifest)
     facts = {
-        left_record(assignment): provided.left,
-        changed_record(assignment): changed_by_solution(assignment, provided.starter),
+        left_record(target): provided.left,
+        changed_record(target): changed_by_solution(target, provided.starter),
     }
     found = {record: {name: parts for name, parts in fact.items() if parts} for record, fact in facts.items()}
     return {
-        assignment.course.relative(record).as_posix(): msgspec.json.encode(fact)
-        for record, fact in found.items()
-        if fact
+        target.project.relative(record).as_posix(): msgspec.json.encode(fact) for record, fact in found.items() if fact
     }

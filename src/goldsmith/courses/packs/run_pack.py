@@ -22,13 +22,14 @@ from goldsmith.courses.grade.grades import Grade
 from goldsmith.courses.grade.result_files import FEEDBACK, GRADESCOPE, autolab_line, file_names
 from goldsmith.courses.grade.submissions import SubmissionRef
 from goldsmith.courses.layout.layout import Assignment, find_course
+from goldsmith.courses.layout.resolve import resolve
 from goldsmith.courses.packs.contents import COURSE
 from goldsmith.courses.packs.settings import Place, read_settings
 from goldsmith.errors.base import COULD_NOT_RUN, GoldsmithError
 from goldsmith.errors.sandbox import NoPrivateNetwork, NoSandbox
 from goldsmith.foundation.log_injection import say
 from goldsmith.foundation.platforms import require_sandbox
-from goldsmith.generate.options import options_from
+from goldsmith.generate.options import options_of
 from goldsmith.judge.verdicts import ERROR
 from goldsmith.sandbox.capabilities import probe
 from goldsmith.workspace.temporary import private_folder
@@ -112,7 +113,7 @@ def graded(pack: Path, submission: Path, place: Place) -> Iterator[tuple[Grade, 
     grader = Grader(
         assignment=assignment,
         rubric=rubric_for(assignment, allow_stale=False),
-        options=options_from(course.config),
+        options=options_of(resolve(assignment)),
         case_timeout=settings.timeout or course.config.case_timeout,
         memory=settings.memory,
         keep=False,

@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import Literal
 
 from goldsmith.courses.layout.config import ROOT, Config, project_name
-from goldsmith.courses.layout.layout import is_numbered, is_students_code
+from goldsmith.courses.layout.layout import is_numbered
 from goldsmith.courses.notebooks.convert import SUFFIX as NOTEBOOK
 from goldsmith.courses.scaffold.pairs import (
     NOT_WRITTEN,
@@ -33,6 +33,7 @@ from goldsmith.courses.scaffold.pairs import (
 from goldsmith.courses.scaffold.tests_found import find_tests
 from goldsmith.foundation.ignored_names import HANDED_IN, LITTER
 from goldsmith.foundation.wording import count_of
+from goldsmith.source_code.parts import is_students_code
 
 _DEPTH, _MOST_FOLDERS = 5, 5000
 _NOT_MEANT = HANDED_IN | {"handout", "handouts", "release", "build", "dist", "examples", "site-packages"}

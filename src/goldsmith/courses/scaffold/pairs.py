@@ -10,14 +10,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from goldsmith.courses.layout.layout import is_numbered, is_students_code
-from goldsmith.courses.layout.solutions import SUFFIX
+from goldsmith.courses.layout.layout import is_numbered
 from goldsmith.courses.notebooks.convert import SUFFIX as NOTEBOOK
 from goldsmith.courses.notebooks.convert import convert
 from goldsmith.errors.notebooks import BadNotebook
 from goldsmith.foundation.todo_marks import is_marked
-from goldsmith.source_code.parts import parse_parts, written_by_students
+from goldsmith.source_code.parts import is_students_code, parse_parts, written_by_students
 from goldsmith.source_code.unwritten import unwritten_functions
+from goldsmith.targets.target import SOLUTION_SUFFIX
 
 Tree = Mapping[str, frozenset[str]]
 """Folders by their path from the root, which is `.`, with the names of their files."""
@@ -169,7 +169,7 @@ def stubs_in(path: Path) -> set[str]:
 
 def is_solution(name: str) -> bool:
     """Say whether a file is named as the solution of another: `ops_solution.py`, `lab_solution.ipynb`."""
-    return name.endswith((SUFFIX, f"_solution{NOTEBOOK}"))
+    return name.endswith((SOLUTION_SUFFIX, f"_solution{NOTEBOOK}"))
 
 
 def _module(path: Path) -> bytes:

@@ -11,14 +11,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from goldsmith.courses.layout.layout import Assignment
-from goldsmith.courses.layout.solutions import SUFFIX, CourseFile
+from goldsmith.courses.layout.solutions import CourseFile
 from goldsmith.courses.layout.starter_modules import read_starter
 from goldsmith.courses.notebooks.convert import SUFFIX as NOTEBOOK
 from goldsmith.errors.check import NothingToCheck
 from goldsmith.errors.notebooks import BadNotebook
 from goldsmith.judge.bounds import MAX_CODE_BYTES
 from goldsmith.source_code.parts import parse_parts, same_code, written_by_students
-from goldsmith.targets.target import Placement
+from goldsmith.targets.target import SOLUTION_SUFFIX, Placement
 
 _ADDED = re.compile(r"^copy of |[ _-]*\(\d{1,3}\)$|-\d{1,3}$|[ _-]+copy(?:[ _-]*\d{1,3})?$|_solution$", re.I)
 """What solutions and copies have in their names besides that of the file."""
@@ -117,7 +117,7 @@ def _are_same(one: Placement, other: Placement) -> bool:
 
 
 def _is_solution(item: Placement) -> bool:
-    return item.target.name.endswith(SUFFIX)
+    return item.target.name.endswith(SOLUTION_SUFFIX)
 
 
 def unused_work(assignment: Assignment, placed: Sequence[Placement], wanted: Sequence[str]) -> Iterator[str]:

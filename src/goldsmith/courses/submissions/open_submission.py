@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from goldsmith.courses.layout.layout import Assignment, Course, is_students_code
+from goldsmith.courses.layout.layout import Assignment, Course
 from goldsmith.courses.layout.solutions import CourseFile
 from goldsmith.courses.layout.starter_modules import starter_modules
 from goldsmith.courses.notebooks.convert import SUFFIX as NOTEBOOK
@@ -23,6 +23,7 @@ from goldsmith.errors.gold import GoldUnreadable
 from goldsmith.foundation.git import git, read_blob
 from goldsmith.foundation.ignored_names import LITTER
 from goldsmith.gold.manifest import read_manifest
+from goldsmith.source_code.parts import is_students_code
 from goldsmith.targets.target import AS_IT_STANDS, Placement, Submission
 from goldsmith.workspace.temporary import private_folder
 

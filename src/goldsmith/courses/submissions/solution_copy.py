@@ -10,22 +10,18 @@ from goldsmith.courses.layout.layout import Assignment
 from goldsmith.courses.notebooks.convert import SUFFIX as NOTEBOOK
 from goldsmith.courses.submissions.open_submission import open_submission
 from goldsmith.generate.state import COPY_NAMES
-from goldsmith.targets.target import Placement, Subject, Submission
+from goldsmith.targets.target import Placement, Submission
 from goldsmith.workspace.temporary import private_folder
 
 
 @contextlib.contextmanager
-def submitted_copy(assignment: Subject, placed: Sequence[Placement]) -> Iterator[Submission]:
+def submitted_copy(assignment: Assignment, placed: Sequence[Placement]) -> Iterator[Submission]:
     """Yield a copy of the solution's files `placed`, as a submission."""
-    name = COPY_NAMES[assignment.kind]
-    if not isinstance(assignment, Assignment):
-        yield Submission(name, is_tree=True)
-        return
     with private_folder() as folder:
         copy = folder / "copy"
         for item in placed:
             target = copy / (item.target.with_suffix(NOTEBOOK) if item.source.suffix == NOTEBOOK else item.target)
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(item.source, target)
-        with open_submission(assignment, str(copy), name) as submission:
+        with open_submission(assignment, str(copy), COPY_NAMES["assignment"]) as submission:
             yield submission

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from goldsmith.courses.layout.layout import find_course
-from goldsmith.courses.layout.solutions import placements
-from goldsmith.courses.layout.starter_diff import find_drift
+from goldsmith.courses.layout.resolve import resolve
+from goldsmith.generate.starter_diff import find_drift
 from support.course import CourseOnDisk, numpy_course
 
 STARTER = '''
@@ -87,8 +87,9 @@ def drift(course: CourseOnDisk, *changes: tuple[str, str]) -> list[str]:
         assert old in text
         text = text.replace(old, new)
     course.write({"private/solutions/lab/model_solution.py": text})
-    assignment = find_course(course.root).assignment("lab")
-    return [str(item) for item in find_drift(assignment, placements(assignment))]
+    target = resolve(find_course(course.root).assignment("lab"))
+    assert target.starter is not None
+    return [str(item) for item in find_drift(target.starter, target.recipe, target.placed)]
 
 
 @pytest.mark.long

@@ -12,12 +12,10 @@ import marshal
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from goldsmith.courses.layout.layout import Assignment
-from goldsmith.courses.layout.solutions import has_solutions, placements, starter_module
 from goldsmith.errors.base import GoldsmithError
 from goldsmith.foundation.syntax import parsing, syntax_tree
 from goldsmith.source_code.compiled_parts import DEFINITION, CompiledParts, bound_names
-from goldsmith.targets.target import Placement, Subject
+from goldsmith.targets.target import Target
 
 _FILE = "<solution>"
 
@@ -68,12 +66,12 @@ class SolutionParts:
     written: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, assignment: Subject, written: Collection[str]) -> SolutionParts:
+    def of(cls, target: Target, written: Collection[str]) -> SolutionParts:
         """Read the solution; `written` is what students write, as in the manifest."""
-        if not isinstance(assignment, Assignment) or not has_solutions(assignment):
+        if target.solution is None or not target.solution.is_here:
             return cls()
         try:
-            modules = tuple(_modules(assignment, placements(assignment)))
+            modules = tuple(_modules(target))
         except (GoldsmithError, OSError, SyntaxError, ValueError):
             return cls()  # gold was made from another state of the solution; it can be judged by gold alone
         return cls(modules, frozenset(name.split(".")[1] for name in written if "." in name))
@@ -101,11 +99,11 @@ class SolutionParts:
         return tuple(found)
 
 
-def _modules(assignment: Assignment, placed: Sequence[Placement]) -> Iterator[_Module]:
-    for item in placed:
-        if item.target.suffix == ".py" and item.source not in (assignment.recipe, assignment.adapter):
-            starter = starter_module(assignment, item.target)
-            given = _names(syntax_tree(starter.read()).body) if starter else set()
+def _modules(target: Target) -> Iterator[_Module]:
+    for item in target.placed:
+        if item.target.suffix == ".py" and item.source not in (target.recipe, target.adapter):
+            starter = target.starter.read(item.target) if target.starter else None
+            given = _names(syntax_tree(starter).body) if starter is not None else set()
             yield _Module(item.target.as_posix(), syntax_tree(item.read()).body, frozenset(given))
 
 

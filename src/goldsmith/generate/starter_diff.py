@@ -12,12 +12,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from goldsmith.courses.layout.layout import Assignment
-from goldsmith.courses.layout.solutions import starter_module
 from goldsmith.foundation.syntax import syntax_tree
 from goldsmith.source_code.parts import ParsedFile, parse, written_by_students
 from goldsmith.source_code.stubs import Function, code_of, parameters, signature
-from goldsmith.targets.target import Placement
+from goldsmith.targets.target import Placement, Starter
 
 _Assignment = ast.Assign | ast.AnnAssign
 
@@ -36,28 +34,27 @@ class Drift:
         return f"{self.part} {self.problem}{sides}"
 
 
-def find_drift(assignment: Assignment, placed: Sequence[Placement]) -> list[Drift]:
+def find_drift(starter: Starter, recipe: Path, placed: Sequence[Placement]) -> list[Drift]:
     """List every difference between starter and solution that would make a correct submission disagree with the
     gold."""
     found: list[Drift] = []
     starters: dict[str, ParsedFile] = {}
     for item in placed:
-        if item.target.suffix != ".py" or item.source == assignment.recipe:
+        if item.target.suffix != ".py" or item.source == recipe:
             continue
-        starter = starter_module(assignment, item.target)
-        one, two = _read(starter), _read(item)
+        one, two = _read(starter.module(item.target)), _read(item)
         if one is None or two is None:
             continue
         starters[item.target.stem] = one
         found += _module_drift(item.target.stem, one, two)
-    found += _unknown_names(assignment.recipe, starters, {item.part for item in found})
+    found += _unknown_names(recipe, starters, {item.part for item in found})
     return found
 
 
-def is_provided(assignment: Assignment, part: str) -> bool:
+def is_provided(starter: Starter, part: str) -> bool:
     """Say whether the starter provides `part`, a method such as `backbone.RMSNorm.__init__`."""
     file, class_name, method = part.split(".", 2)
-    module = _read(starter_module(assignment, Path(f"{file}.py")))
+    module = _read(starter.module(Path(f"{file}.py")))
     node = module.parts.get(class_name) if module else None
     if module is None or not isinstance(node, ast.ClassDef):
         return False
@@ -65,11 +62,11 @@ def is_provided(assignment: Assignment, part: str) -> bool:
     return module.is_provided(found[0]) if found else module.is_provided(node)
 
 
-def written_parts(assignment: Assignment, placed: Sequence[Placement]) -> Iterator[str]:
+def written_parts(starter: Starter, recipe: Path, placed: Sequence[Placement]) -> Iterator[str]:
     """Yield the parts of replaced files that the starter leaves to students."""
     for item in placed:
-        replaced = starter_module(assignment, item.target) if item.target.suffix == ".py" else None
-        if replaced is not None and item.source != assignment.recipe:
+        replaced = starter.module(item.target) if item.target.suffix == ".py" else None
+        if replaced is not None and item.source != recipe:
             for name in sorted(written_by_students(replaced.read())):
                 yield f"{item.target.stem}.{name}"
 
