@@ -114,13 +114,17 @@ def test_what_the_starter_uses_itself_is_nobodys_fault(tmp_path: Path, warm: For
     (handed_in / "ops.py").write_text(f"{(handed_in / 'ops.py').read_text()}\n\n{line}\n")
     from goldsmith.check.forbidden_use import find_forbidden
     from goldsmith.courses.layout.layout import find_course
+    from goldsmith.courses.layout.resolve import resolve
     from goldsmith.courses.submissions.open_submission import open_submission
 
     assignment = find_course(course.root).assignment("hw1")
     with open_submission(assignment, str(handed_in)) as submission:
-        assert find_forbidden(assignment, submission, []) == ()
+        assert find_forbidden(resolve(assignment), submission, []) == ()
         assert (
-            find_forbidden(assignment, submission, [("numpy.cumsum", "made_up.py:3"), ("os.system", "ops.py:1")]) == ()
+            find_forbidden(
+                resolve(assignment), submission, [("numpy.cumsum", "made_up.py:3"), ("os.system", "ops.py:1")]
+            )
+            == ()
         )
 
 

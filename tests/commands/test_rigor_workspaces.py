@@ -15,6 +15,7 @@ from goldsmith.generate.options import Options
 from goldsmith.judge.verdicts import AGREES
 from goldsmith.mutants.workspace_pool import PooledWorkspace, WorkspacePool
 from goldsmith.process.fork_client import ForkClient
+from goldsmith.runs.conditions import FLOAT64, PLAIN
 from goldsmith.targets.target import Placement, Submission
 from support.course import CourseOnDisk
 
@@ -41,7 +42,7 @@ def mutant(desks: WorkspacePool, tmp_path: Path) -> Placement:
 
 
 def outcomes(desks: WorkspacePool, desk: PooledWorkspace) -> set[str]:
-    replays = desk.stage.replay(list(desks.checking.golds), ("plain", "float64"))
+    replays = desk.stage.replay(list(desks.checking.golds), (PLAIN, FLOAT64))
     return {desks.checking.judge.verdict(name, replay).outcome for name, replay in replays.items()}
 
 
