@@ -34,7 +34,7 @@ def add_import(copy: Path, file: str, module: str) -> None:
 def test_the_code_as_it_is_keeps_every_contract(copy: Path) -> None:
     checked = lint_imports(copy)
     assert checked.returncode == 0, checked.stdout + checked.stderr
-    assert "2 kept, 0 broken" in checked.stdout
+    assert "4 kept, 0 broken" in checked.stdout
 
 
 def test_worker_code_in_the_parent_is_noticed(copy: Path) -> None:
@@ -57,3 +57,10 @@ def test_an_import_from_a_folder_above_is_noticed(copy: Path) -> None:
     checked = lint_imports(copy)
     assert checked.returncode == 1
     assert "goldsmith.gold is not allowed to import goldsmith.render" in checked.stdout
+
+
+def test_a_course_asked_from_the_core_is_noticed(copy: Path) -> None:
+    add_import(copy, "check/check.py", "goldsmith.courses.layout.layout")
+    checked = lint_imports(copy)
+    assert checked.returncode == 1
+    assert "goldsmith.check.check -> goldsmith.courses.layout.layout" in checked.stdout
