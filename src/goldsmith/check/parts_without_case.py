@@ -92,7 +92,7 @@ class InnerParts:
         if pair is None:
             return None
         same_part = [call for call in pair.gold if call.own and part_of(call.name) == part_of(name)]
-        outer = [call for call in same_part if not any(other.holds(call) for other in same_part)]
+        outer = [call for call in same_part if not any(other.encloses(call) for other in same_part)]
         calls = tuple(call for call in in_order_of_return(outer) if call.name == name)
         can_run = [call for call in calls if call.can_be_made_alone and is_comparable(call)]
         return Probe(name, pair, calls, min(can_run, key=lambda call: not call.tells, default=None)) if calls else None

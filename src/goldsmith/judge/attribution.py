@@ -147,7 +147,7 @@ def _unseen(verdict: CaseVerdict, pair: TracePair, entry: CaseEntry, shown: Part
     silent = {item.callable for item in verdict.modules if item.outcome == COULD_NOT_RUN and item.alone}
     guilty = {item.callable for item in blamed}
     inner = [call for call in pair.gold if call.name in guilty]
-    victims = {call.name for call in pair.gold if any(call.holds(item) for item in inner)}
+    victims = {call.name for call in pair.gold if any(call.encloses(item) for item in inner)}
     return tuple(name for name in names if name not in (right - silent) | guilty | victims)
 
 

@@ -54,7 +54,7 @@ class Blame:
         pair = self.pairs.get(case)
         outer = [call for call in _calls(pair) if call.name == source.callable]
         right = {item.callable for item in self.verdicts[case].modules if item.outcome == AGREES}
-        return {call.name for call in _calls(pair) if any(item.holds(call) for item in outer)} - right
+        return {call.name for call in _calls(pair) if any(item.encloses(call) for item in outer)} - right
 
     def attributed(self, verdict: CaseVerdict) -> CaseVerdict:
         """Name what is to blame for a case, by the first of these that names anything:
@@ -114,7 +114,7 @@ class Blame:
             if not item.shared or not self._is_cleared(item.callable):
                 continue
             inner = [call for call in calls if (call.model, call.module, call.function) == _place(item)]
-            around = [call for call in calls if call.own and any(call.holds(it) for it in inner)]
+            around = [call for call in calls if call.own and any(call.encloses(it) for it in inner)]
             for call in reversed(around):
                 found = wrong.get((call.model, call.module, call.function))
                 if found is not None:
@@ -200,7 +200,7 @@ class Blame:
         if pair is None or not roots:
             return list(runs)
         outer = [call for call in pair.gold if call.name in roots]
-        inner = {call.name for call in pair.gold if any(item.holds(call) for item in outer)}
+        inner = {call.name for call in pair.gold if any(item.encloses(call) for item in outer)}
         traced = {call.name for call in pair.gold}
         return [name for name in runs if name in inner or name in roots or name not in traced]
 

@@ -121,7 +121,7 @@ class Evidence:
         noise = measured_noise(pair.gold, entry) if entry else pair.noise
         found = []
         for call in in_order_of_return(pair.gold):
-            partner, error = pair.partners.get(call.position), pair.off.get(call.position)
+            partner, error = pair.partners.get(call.position), pair.output_errors.get(call.position)
             why = _not_comparable(call, partner, error)
             if (
                 not why

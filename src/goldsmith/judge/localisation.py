@@ -18,7 +18,7 @@ from goldsmith.gold.gradient_projections import projections
 from goldsmith.gold.sketches.sketch import Sketch
 from goldsmith.gold.trace_tensors import is_whole
 from goldsmith.judge.policy import GRADIENTS_FAR, MAX_CASES_ALONE, MAX_HUNG_CALLS
-from goldsmith.judge.trace_pairs import TracePair, arguments, is_cut_off, off_by, plain_apart
+from goldsmith.judge.trace_pairs import TracePair, arguments, is_cut_off, output_error, plain_error
 from goldsmith.judge.traces import Call, ValueIndex, as_numbers, in_order_of_return
 from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, ModuleVerdict, Outcome
 from goldsmith.runs.run import Failure
@@ -116,9 +116,9 @@ def judge_gradients(isolate: Isolate, pair: TracePair) -> list[ModuleVerdict]:
         if answer.is_empty:
             found.append(judge_alone(pair, call, answer))
             continue
-        if off_by(answer.calls[0], call) > pair.limit(call):
+        if output_error(answer.calls[0], call) > pair.limit(call):
             continue
-        if any(call.holds(other) and other.gradients and not other.can_be_repeated for other in pair.gold):
+        if any(call.encloses(other) and other.gradients and not other.can_be_repeated for other in pair.gold):
             continue  # whether it is one of those cannot be told
         if _gradients_apart(answer.gradients, call.gradients) > GRADIENTS_FAR:
             source = _verdict(pair, call, DIFFERS, alone=True, source=True, why="what it passes back is wrong")
@@ -157,7 +157,7 @@ def judge_calls(pair: TracePair, alone: IsolatedRuns) -> list[ModuleVerdict]:
     found = []
     for position, verdict in judged.items():
         call = pair.gold[position]
-        if position in wrong and not any(call.holds(pair.gold[inner]) for inner in wrong | unknown):
+        if position in wrong and not any(call.encloses(pair.gold[inner]) for inner in wrong | unknown):
             why = verdict.why or (_idle(pair, call) if verdict.outcome == DIFFERS else "")
             verdict = msgspec.structs.replace(verdict, source=True, why=why)
             verdict = overwriting(pair, call) or verdict
@@ -175,7 +175,7 @@ def overwriting(pair: TracePair, outer: Call | None = None) -> ModuleVerdict | N
     for call in in_order_of_return(pair.gold):
         partner = pair.partners.get(call.position)
         overwrites = call.own and partner is not None and partner.overwrote and not call.overwrote
-        if overwrites and (outer is None or outer.holds(call)):
+        if overwrites and (outer is None or outer.encloses(call)):
             return source_at(pair, call, "it overwrites its input")
     return None
 
@@ -202,12 +202,12 @@ def with_extra_weights(pair: TracePair, extra: Mapping[str, Sequence[str]]) -> M
 def _idle(pair: TracePair, call: Call) -> str:
     """Say that something it should call is never called; empty if all is called."""
     idle = pair.never_called(call)
-    outer = [item for item in idle if not any(other.holds(item) for other in idle)]
+    outer = [item for item in idle if not any(other.encloses(item) for other in idle)]
     return f"{pair.names[outer[0].model][outer[0].module]} {NEVER_CALLED}" if outer else ""
 
 
 def _in_place(pair: TracePair, call: Call) -> ModuleVerdict | None:
-    outcome, off, partner = pair.outcome(call), pair.off.get(call.position), pair.partners.get(call.position)
+    outcome, off, partner = pair.outcome(call), pair.output_errors.get(call.position), pair.partners.get(call.position)
     if outcome is None or partner is None:
         return None
     if outcome == AGREES and call.position in pair.handed_on_otherwise:
@@ -230,7 +230,7 @@ def _in_place(pair: TracePair, call: Call) -> ModuleVerdict | None:
 def _hidden_in(pair: TracePair, outer: Call) -> list[str]:
     """List what a call makes use of and cannot be judged, because gold leaves out what it was given or returned, or
     keeps only sketches of that."""
-    inside = (call for call in pair.gold if call.own and outer.holds(call))
+    inside = (call for call in pair.gold if call.own and outer.encloses(call))
     return list(dict.fromkeys(call.kind for call in inside if call.is_sketched and pair.outcome(call) is None))
 
 
@@ -241,12 +241,12 @@ def judge_alone(pair: TracePair, call: Call, answer: IsolatedResult) -> ModuleVe
     first, *again = answer.calls
     if call.outputs and not first.outputs:
         return _verdict(pair, call, COULD_NOT_RUN, alone=True, why="it returned no tensor")
-    off, limit = max(off_by(first, call), plain_apart(first, call)), pair.limit(call)
+    off, limit = max(output_error(first, call), plain_error(first, call)), pair.limit(call)
     if off > limit:
         inferred = call.partial or bool(_hidden_in(pair, call))
         return _verdict(pair, call, DIFFERS, alone=True, relative=off, inferred=inferred)
     for later in again:
-        moved = max(off_by(later, first), plain_apart(later, first))
+        moved = max(output_error(later, first), plain_error(later, first))
         if moved > limit:
             why = "another answer when called again"
             return _verdict(pair, call, DIFFERS, alone=True, relative=moved, why=why)

@@ -9,7 +9,7 @@ from goldsmith.gold.call_forms import plain_values
 from goldsmith.gold.trace_tensors import Hashed, is_left_out
 from goldsmith.judge.bounds import MAX_CANDIDATES
 from goldsmith.judge.localisation import IsolatedRuns, judge_alone
-from goldsmith.judge.trace_pairs import TracePair, off_by, plain_apart
+from goldsmith.judge.trace_pairs import TracePair, output_error, plain_error
 from goldsmith.judge.traces import Call
 from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, ModuleVerdict
 
@@ -52,7 +52,7 @@ def is_wrong(look: Probe, judged: ModuleVerdict, alone: IsolatedRuns) -> bool:
         return answer.failure.kind in _OWN_ERRORS
     first, *again = answer.calls
     limit = look.pair.limit(look.alone)
-    return judged.outcome == COULD_NOT_RUN or all(_apart(later, first) <= limit for later in again)
+    return judged.outcome == COULD_NOT_RUN or all(_error(later, first) <= limit for later in again)
 
 
 def use_of(look: Probe, pair: TracePair | None, *, by_name: bool) -> Use:
@@ -71,7 +71,7 @@ def use_of(look: Probe, pair: TracePair | None, *, by_name: bool) -> Use:
     if not golds:  # nothing can be compared
         return "used" if any(_does_something(call, look) for call in ended) else "unknown"
     for gold in golds:
-        same = (call for call in ended if _apart(call, gold) <= pair.limit(gold))
+        same = (call for call in ended if _error(call, gold) <= pair.limit(gold))
         if any(_takes_work(call) or not _takes_work(gold) for call in same):
             return "used"
     untraced = any(call.partial for call in pair.theirs)
@@ -91,5 +91,5 @@ def _does_something(theirs: Call, look: Probe) -> bool:
     return (theirs.returned != [None] or not returns) and (theirs.overwrote or not changes)
 
 
-def _apart(theirs: Call, gold: Call) -> float:
-    return max(off_by(theirs, gold), plain_apart(theirs, gold))
+def _error(theirs: Call, gold: Call) -> float:
+    return max(output_error(theirs, gold), plain_error(theirs, gold))

@@ -39,10 +39,10 @@ if TYPE_CHECKING:
 
 @dataclass
 class TracePair:
-    """The two traces of one case, with gold's calls paired with the submission's where possible. `given` says how far
-    apart a pair's inputs are, `off` its outputs; calls in `handed_on_otherwise` hand on other values than gold's.
-    `untraced_calls` says that there were more calls than the trace shows, and that it shows nothing wrong: every module
-    is then run alone, twice.
+    """The two traces of one case, with gold's calls paired with the submission's where possible. `input_errors` say how
+    far apart a pair's inputs are, `output_errors` its outputs; calls in `handed_on_otherwise` hand on other values than
+    gold's. `untraced_calls` says that there were more calls than the trace shows, and that it shows nothing wrong:
+    every module is then run alone, twice.
 
     `names` maps gold's modules to theirs and `weights` returns gold's weights, both by model. Two tensors are the same
     up to `close`, or up to the `noise` of a call where that was measured. With `only_weights_tell`, a module without
@@ -54,8 +54,8 @@ class TracePair:
     names: Mapping[str, Mapping[str, str]]
     used: Mapping[str, Sequence[str]] = field(default_factory=dict)
     partners: dict[int, Call] = field(default_factory=dict)
-    given: dict[int, float] = field(default_factory=dict)
-    off: dict[int, float] = field(default_factory=dict)
+    input_errors: dict[int, float] = field(default_factory=dict)
+    output_errors: dict[int, float] = field(default_factory=dict)
     handed_on_otherwise: set[int] = field(default_factory=set)
     untraced_calls: bool = False
     weights: Callable[[], Mapping[str, Collection[str]]] = dict
@@ -78,9 +78,9 @@ class TracePair:
     def add(self, call: Call, partner: Call, given: float | None = None) -> None:
         """Compare a pair of calls; of their tensors nothing else is needed afterwards, except to run one alone."""
         self.partners[call.position] = partner
-        self.given[call.position] = _given(partner, call, self.close) if given is None else given
+        self.input_errors[call.position] = _input_error(partner, call, self.close) if given is None else given
         if not partner.raised:
-            self.off[call.position] = off_by(partner, call)
+            self.output_errors[call.position] = output_error(partner, call)
         if call.handed_on and (partner.raised or farthest(partner.outputs, call.outputs) > self.limit(call)):
             self.handed_on_otherwise.add(call.position)
 
@@ -93,7 +93,7 @@ class TracePair:
         are."""
         first = float("inf")
         for number, call in enumerate(calls[:MAX_CANDIDATES]):
-            given = _given(call, gold, self.close)
+            given = _input_error(call, gold, self.close)
             if given <= self.close:
                 return number, given
             first = first if number else given
@@ -110,8 +110,8 @@ class TracePair:
     def outcome(self, call: Call) -> Outcome | None:
         """Return what the replay itself shows of a call; None where its input was wrong, or nearly as wrong as its
         output, because the error may come from either."""
-        partner, off = self.partners.get(call.position), self.off.get(call.position)
-        given = self.given.get(call.position, float("inf"))
+        partner, off = self.partners.get(call.position), self.output_errors.get(call.position)
+        given = self.input_errors.get(call.position, float("inf"))
         if call.outputs and all(map(is_left_out, call.outputs)):
             return None
         if off is not None and off <= self.limit(call):
@@ -139,7 +139,7 @@ class TracePair:
             if call.own
             and not call.function
             and call.module not in self.names.get(call.model, {})
-            and (not outer or any(item.holds(call) for item in outer))
+            and (not outer or any(item.encloses(call) for item in outer))
         ]
 
     def never_called(self, outer: Call) -> list[Call]:
@@ -151,7 +151,7 @@ class TracePair:
         return [
             call
             for call in self.gold
-            if outer.holds(call)
+            if outer.encloses(call)
             and not call.function
             and (
                 (call.own and not self.only_weights_tell)
@@ -191,7 +191,7 @@ def _around(weight: str) -> Iterator[str]:
     return (".".join(path[:count]) for count in range(len(path) + 1))
 
 
-def _given(theirs: Call, gold: Call, close: float) -> float:
+def _input_error(theirs: Call, gold: Call, close: float) -> float:
     """Return how far apart two calls are in everything that their answer depends on; infinite if gold does not tell all
     of that."""
     if any(map(is_left_out, (*gold.inputs, *(gold.state or {}).values()))):
@@ -201,12 +201,12 @@ def _given(theirs: Call, gold: Call, close: float) -> float:
         return float("inf")
     if gold.function and (not same_plain(theirs.form, gold.form) or arguments(theirs) != arguments(gold)):
         return float("inf")
-    state = float("inf") if theirs.state is None or gold.state is None else _apart(theirs.state, gold.state)
+    state = float("inf") if theirs.state is None or gold.state is None else _state_error(theirs.state, gold.state)
     given_by_the_assignment = bool(gold.function) or not gold.module
     return max(state, input_error(theirs.inputs, gold.inputs, in_order=given_by_the_assignment, close=close))
 
 
-def off_by(theirs: Call, gold: Call) -> float:
+def output_error(theirs: Call, gold: Call) -> float:
     """Return how far apart two calls' answers are: what they returned, but for what is only handed on, and what they
     changed."""
     known = not gold.handed_on and theirs.returned is not None and gold.returned is not None
@@ -221,7 +221,7 @@ def off_by(theirs: Call, gold: Call) -> float:
         off = max((distance(outputs[at], item) for at, item in wanted), default=0.0)
     else:
         off = farthest(outputs, gold.answers)
-    return max(off, _apart(theirs.after, gold.after))
+    return max(off, _state_error(theirs.after, gold.after))
 
 
 def _shape(tensor: Any) -> Any:
@@ -240,7 +240,7 @@ def _as_arrays(returned: Any) -> tuple[Any, ...]:
     return ()
 
 
-def plain_apart(theirs: Call, gold: Call) -> float:
+def plain_error(theirs: Call, gold: Call) -> float:
     """Return 0 if an answer without tensors, such as a count or a text, is the same as gold's, else infinity. An array
     of one number is that number. Where gold returned tensors, those decide."""
     if gold.outputs:
@@ -257,7 +257,7 @@ def is_cut_off(theirs: Call, gold: Call) -> bool:
     return any(gold.learns) and bool(theirs.learns) and not any(theirs.learns)
 
 
-def _apart(theirs: Mapping[str, Any], gold: Mapping[str, Any]) -> float:
+def _state_error(theirs: Mapping[str, Any], gold: Mapping[str, Any]) -> float:
     """Return the distance of changed weights by gold's names; infinite if gold changed one and they did not."""
     return max((distance(theirs[name], gold[name]) if name in theirs else float("inf") for name in gold), default=0.0)
 
@@ -288,7 +288,7 @@ def pair_traces(case: GoldCase, folder: Path, replayed: CaseRuns, *, of_another_
     except TooMuchToJudge:  # no honest trace takes so much: ignore it
         pair = TracePair(case.name, gold, [], names, noise=noise)
     pair.weights = lambda: case.initial_weights
-    fine = all(off <= pair.limit(gold[position]) for position, off in pair.off.items()) and not any(
+    fine = all(off <= pair.limit(gold[position]) for position, off in pair.output_errors.items()) and not any(
         call.raised for call in pair.theirs
     )
     pair.untraced_calls = (case.entry.calls > 1 or of_another_run) and fine

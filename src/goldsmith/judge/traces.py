@@ -121,7 +121,7 @@ class Call:
         fresh = any(not is_constant(item) and not any(_is_same(item, other) for other in given) for item in made)
         return fresh or any(type(item) in (int, float, str) for item in leaves_in(self.returned, is_reference))
 
-    def holds(self, other: Call) -> bool:
+    def encloses(self, other: Call) -> bool:
         return self.position < other.position < self.end
 
 

@@ -81,13 +81,13 @@ def _source(source: ModuleVerdict, pair: TracePair, place: Call, kinds: Mapping[
 def _holder_of_idle(pair: TracePair, outer: Call) -> Call:
     """Return the innermost module with a partner around the first that is never called."""
     idle = _holder(pair, pair.never_called(outer)[0])
-    return idle if outer.holds(idle) else outer
+    return idle if outer.encloses(idle) else outer
 
 
 def _holder(pair: TracePair, inner: Call) -> Call:
     """Return the innermost module with a partner around a call; the call itself if there is none."""
     names = pair.names[inner.model]
-    around = [item for item in pair.gold if item.holds(inner) and item.module in names and not item.function]
+    around = [item for item in pair.gold if item.encloses(inner) and item.module in names and not item.function]
     return around[-1] if around else inner
 
 
@@ -110,23 +110,23 @@ def _not_judged(
 ) -> list[str]:
     """List modules inside a call of which nothing is known, but for those inside of a right one. What the candidate has
     no module for is code of the module around it, unless that holds modules without a partner itself."""
-    right = [call for call in pair.gold if outer.holds(call) and _is_right(judged.get(call.module))]
+    right = [call for call in pair.gold if outer.encloses(call) and _is_right(judged.get(call.module))]
     unknown = [
         call
         for call in pair.gold
-        if outer.holds(call)
+        if outer.encloses(call)
         and call.tells
         and (call.module not in judged or judged[call.module].outcome not in (AGREES, DIFFERS))
-        and not any(item.holds(call) for item in right)
+        and not any(item.encloses(call) for item in right)
     ]
     paired = {call.module for call in unknown if call.position in pair.partners or call.position in apart}
     partner = pair.partners.get(outer.position)
     strangers = partner is None or any(
-        partner.holds(call) and call.tells and call.module not in pair.names[outer.model].values()
+        partner.encloses(call) and call.tells and call.module not in pair.names[outer.model].values()
         for call in pair.theirs
     )
     unknown = [call for call in unknown if strangers or call.module in paired]
-    outermost = (call.module for call in unknown if not any(item.holds(call) for item in unknown))
+    outermost = (call.module for call in unknown if not any(item.encloses(call) for item in unknown))
     return list(dict.fromkeys(outermost))
 
 
@@ -134,10 +134,10 @@ def _first_place(pair: TracePair, outer: Call, judged: Mapping[str, ModuleVerdic
     """Return the module in which the first wrong tensor inside a call is made: the one that returned it, given the
     right inputs, else the innermost one around it that was."""
     for call in in_order_of_return(pair.gold):
-        off = pair.off.get(call.position)
-        if not outer.holds(call) or off is None or off <= pair.limit(call):
+        off = pair.output_errors.get(call.position)
+        if not outer.encloses(call) or off is None or off <= pair.limit(call):
             continue
-        around = [item for item in pair.gold if outer.holds(item) and (item is call or item.holds(call))]
+        around = [item for item in pair.gold if outer.encloses(item) and (item is call or item.encloses(call))]
         place = next((item for item in reversed(around) if _is_given_the_right_inputs(pair, item)), None)
         return None if place is None or _is_right(judged.get(place.module)) else place
     return None

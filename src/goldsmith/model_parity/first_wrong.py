@@ -31,7 +31,7 @@ def describe_first_wrong(
     reference, candidate = described
     settings = _apart(reference.settings.get(source.name, ""), candidate.settings.get(name, ""))
     relative = None if source.relative in (None, math.inf) else float(f"{source.relative:.3g}")
-    in_place = call is not None and pair.given.get(call.position, float("inf")) <= pair.close
+    in_place = call is not None and pair.input_errors.get(call.position, float("inf")) <= pair.close
     return FirstWrong(
         name=name,
         kind=kind,

@@ -35,7 +35,7 @@ class GivenInputs:
             right = _others(call, mine[call.position], self.mine)
             left = _others(partner, theirs[partner.position], self.theirs)
             if not call.module or (len(right) < len(call.inputs) and len(left) < len(partner.inputs)):
-                pair.given[call.position] = input_error(left, right, in_order=False, close=pair.close)
+                pair.input_errors[call.position] = input_error(left, right, in_order=False, close=pair.close)
 
     def kept_in(self, call: Call) -> set[int]:
         """Return which inputs of a call of the candidate's are its own: all of the model's, which may have another

@@ -11,7 +11,7 @@ import msgspec
 
 from goldsmith.judge.localisation import IsolatedResult, IsolatedRuns, judge_calls
 from goldsmith.judge.policy import GRADIENTS_FAR_IN_PARITY
-from goldsmith.judge.trace_pairs import TracePair, off_by
+from goldsmith.judge.trace_pairs import TracePair, output_error
 from goldsmith.judge.traces import Call, as_numbers, calls_in, distance, in_order_of_return
 from goldsmith.judge.verdicts import AGREES, DIFFERS, ModuleVerdict, sources
 from goldsmith.model_parity.aligned_calls import align_calls, align_outputs, share_outputs, without_strangers
@@ -99,7 +99,7 @@ class ModuleJudge:
         model's module ends where the other's does not."""
         for call in pair.gold:
             partner = pair.partners.get(call.position)
-            if partner is None or pair.off.get(call.position, float("inf")) <= pair.limit(call):
+            if partner is None or pair.output_errors.get(call.position, float("inf")) <= pair.limit(call):
                 continue
             why = "" if self.orders.is_comparable(call.module) else NOT_COMPARABLE
             if call.module and call.outputs and partner.outputs and not share_outputs(call, partner):
@@ -107,7 +107,7 @@ class ModuleJudge:
                 why = "not comparable: it returns {} in the reference, {} here".format(*shapes)
             if why:
                 self.incomparable[call.position] = why
-                for known in (pair.partners, pair.given, pair.off):
+                for known in (pair.partners, pair.input_errors, pair.output_errors):
                     known.pop(call.position, None)
 
     def judge(self, pair: TracePair) -> JudgedModules:
@@ -271,7 +271,7 @@ class ModuleJudge:
     def _result(self, pair: TracePair, verdicts: list[ModuleVerdict], alone: IsolatedRuns) -> JudgedModules:
         blamed = {item.name for item in sources(verdicts)}
         last = {call.module: call for call in pair.gold}
-        holders = {call.module for call in pair.gold for name in blamed if name in last and call.holds(last[name])}
+        holders = {call.module for call in pair.gold for name in blamed if name in last and call.encloses(last[name])}
         judged = {item.name: item for item in verdicts}
         names = pair.names[MODEL]
         merged = {name: other for name, other in merged_modules(self.loaded.placed).items() if name not in names}
@@ -289,8 +289,8 @@ class ModuleJudge:
                 role=MERGED
                 if call.module in merged
                 else _role(call, verdict, blamed, holders, paired=partner is not None or bool(apart)),
-                relative=pair.off.get(call.position),
-                relative_alone=off_by(answer.calls[0], call) if answer and answer.calls else None,
+                relative=pair.output_errors.get(call.position),
+                relative_alone=output_error(answer.calls[0], call) if answer and answer.calls else None,
                 why=apart if verdict is None else verdict.why or not_alone(verdict),
             )
         unpaired = [name for name, row in rows.items() if row.role == UNPAIRED]
@@ -303,7 +303,11 @@ def _pass_what_is_made_up_for(pair: TracePair) -> None:
     """Take a call's output for right where everything that is given it is given the right values all the same: what one
     model does inside a module, such as to scale its output, the other does around it."""
     for call in pair.gold:
-        if call.position not in pair.off or pair.off[call.position] <= pair.limit(call) or call.function:
+        if (
+            call.position not in pair.output_errors
+            or pair.output_errors[call.position] <= pair.limit(call)
+            or call.function
+        ):
             continue
         takers = [
             (pair.partners[item.position], given)
@@ -314,7 +318,7 @@ def _pass_what_is_made_up_for(pair: TracePair) -> None:
             and any(given is own for own in call.outputs)
         ]
         if takers and all(min(_apart(partner, given), default=1.0) <= pair.close for partner, given in takers):
-            pair.off[call.position] = 0.0
+            pair.output_errors[call.position] = 0.0
 
 
 def _apart(call: Call, tensor: Any) -> list[float]:

@@ -145,8 +145,8 @@ def test_a_methods_effect_is_what_it_changes(ops: Any, traced: Traced) -> None:
     assert list(scale.state or ()) == ["scaler.mean"]
     assert (double.state, line.own) == ({}, False)
     inside = [(whole, scale), (scale, double), (whole, line)]
-    assert all(outer.holds(inner) for outer, inner in inside)
-    assert not scale.holds(line)
+    assert all(outer.encloses(inner) for outer, inner in inside)
+    assert not scale.encloses(line)
 
 
 def test_calls_that_raise_and_that_overwrite_say_so(ops: Any, traced: Traced) -> None:

@@ -13,7 +13,7 @@ from goldsmith.judge.blame import Blame
 from goldsmith.judge.coverage import PartCoverage
 from goldsmith.judge.localisation import IsolatedRuns, chosen_by_gold, judge_calls
 from goldsmith.judge.policy import CLOSE
-from goldsmith.judge.trace_pairs import TracePair, off_by
+from goldsmith.judge.trace_pairs import TracePair, output_error
 from goldsmith.judge.traces import Call, input_error, same_plain
 from goldsmith.judge.verdicts import CaseVerdict, ModuleVerdict
 from support.made_verdicts import case, failed, leaf
@@ -147,9 +147,9 @@ def test_inputs_are_compared_in_order_where_that_can_be() -> None:
 
 def test_what_a_function_returns_has_an_order_and_what_a_module_of_a_port_returns_has_none() -> None:
     gold = call(0, 1, "", "tables", outputs=(RIGHT, WRONG), function="tables")
-    assert off_by(call(0, 1, "", "tables", outputs=(RIGHT, WRONG)), gold) == 0
-    assert off_by(call(0, 1, "", "tables", outputs=(WRONG, RIGHT)), gold) > 0.1
-    assert off_by(call(0, 1, "", "tables", outputs=(WRONG, RIGHT)), replace(gold, function="")) == 0
+    assert output_error(call(0, 1, "", "tables", outputs=(RIGHT, WRONG)), gold) == 0
+    assert output_error(call(0, 1, "", "tables", outputs=(WRONG, RIGHT)), gold) > 0.1
+    assert output_error(call(0, 1, "", "tables", outputs=(WRONG, RIGHT)), replace(gold, function="")) == 0
 
 
 def test_plain_values_count() -> None:
