@@ -260,13 +260,13 @@ def _in_float64(
 ) -> tuple[Comparison | None, str]:
     """Compare with gold's float64 reference, or say why there is no comparison."""
     gold = criteria.gold
-    attempt = replayed.runs.get("float64")
-    if not gold.reference or attempt is None:
+    run = replayed.runs.get("float64")
+    if not gold.reference or run is None:
         rounded = any(item.dtype in BY_PRECISION[:4] for item in gold.entry.tensors if item.path in expected)
         return None, "" if gold.reference or not rounded else "gold keeps no float64 reference"
-    if attempt.failure is not None:
-        return None, f"it does not run in float64 ({attempt.failure.message.splitlines()[0][:80]})"
-    if not attempt.facts.pure:
+    if run.failure is not None:
+        return None, f"it does not run in float64 ({run.failure.message.splitlines()[0][:80]})"
+    if not run.facts.pure:
         return None, "it computes in a smaller dtype inside a run in float64"
     wanted = {path: gold.reference[path] for path in criteria.float64_paths if path in expected}
     if not wanted:
@@ -279,7 +279,7 @@ def _in_float64(
     limits = {path: sharper(criteria.tolerances[path]) for path in wanted}
     comparison = criteria.compare_once(
         "float64",
-        [replayed.first, attempt],
+        [replayed.first, run],
         guessing,
         lambda: compare(actual, wanted, tolerances=limits, noisy=gold.noisy, equal_nan=list(wanted), guessing=guessing),
     )

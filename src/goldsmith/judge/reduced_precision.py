@@ -43,11 +43,11 @@ def needs_dtypes(verdict: CaseVerdict, gold: GoldCase, replayed: CaseRuns) -> bo
 def coarser_dtype(gold: GoldCase, replayed: CaseRuns) -> str:
     """Return the coarsest dtype that was computed in, if it is coarser than gold's inputs, weights and records; else
     ""."""
-    attempt = replayed.runs.get("dtypes")
-    if attempt is None:
+    run = replayed.runs.get("dtypes")
+    if run is None:
         return ""
     own = max((_eps(item.dtype) for item in gold.entry.tensors if _is_inexact(item.dtype)), default=_COARSEST)
-    coarser = [name for name in attempt.facts.rounded_to if _eps(name) > own]
+    coarser = [name for name in run.facts.rounded_to if _eps(name) > own]
     return max(coarser, key=_eps, default="")
 
 

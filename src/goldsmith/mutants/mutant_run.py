@@ -236,10 +236,10 @@ class MutantRunner:
         for name, replay in stage.replay(quick, tuple(PERTURBED.values())).items():
             for condition in PERTURBATIONS:
                 expected = shown_under(solution[name], condition)
-                attempt = replay.runs.get(condition)
+                run = replay.runs.get(condition)
                 if expected is None:
                     continue
-                if attempt is None or (attempt.failure and attempt.failure.kind in CUT_OFF):
+                if run is None or (run.failure and run.failure.kind in CUT_OFF):
                     cut_off = True
                     continue
                 tried += 1
@@ -269,8 +269,8 @@ class MutantRunner:
 
 
 def _apart_under(condition: Perturbation, solution: Mapping[str, Any], replay: CaseRuns) -> float:
-    attempt = replay.runs[condition]
-    return math.inf if attempt.failure else deviation_under(condition, solution, replay.values(condition))
+    run = replay.runs[condition]
+    return math.inf if run.failure else deviation_under(condition, solution, replay.values(condition))
 
 
 @dataclass(frozen=True)

@@ -101,8 +101,8 @@ class SolutionBaseline:
 
 def shown_under(replay: CaseRuns, condition: Perturbation) -> Mapping[str, Any] | None:
     """Return what was recorded under a condition, None where it does not apply or the run failed."""
-    attempt = replay.runs.get(condition)
-    showed = attempt is not None and attempt.failure is None and attempt.facts.applied
+    run = replay.runs.get(condition)
+    showed = run is not None and run.failure is None and run.facts.applied
     return replay.values(condition) if showed else None
 
 
