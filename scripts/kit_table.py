@@ -89,7 +89,7 @@ def _reason(course: Course, item: Known, warm: ForkClient, made: HandedOut, foun
 
 
 def all_checked(items: Sequence[Known]) -> Iterator[Checked | HandedOut]:
-    with tempfile.TemporaryDirectory() as room, fork_server(torch=True) as one:
+    with tempfile.TemporaryDirectory() as room, fork_server(preload=["torch"]) as one:
         course = copy_example(Path(room, "course"))
         for assignment in dict.fromkeys(item.assignment for item in items):
             kit = Path(room, "kits", assignment)

@@ -34,7 +34,7 @@ CHOSEN = (
 
 def reports(course: Course) -> Iterator[tuple[str, str]]:
     """The name of each submission, and its author's report with a point for every case."""
-    with fork_server(torch=True) as warm:
+    with fork_server(preload=["torch"]) as warm:
         for assignment, name in CHOSEN:
             item = next(item for item in known(assignment) if item.name == name)
             rubric = rubric_for(course.assignment(assignment), allow_stale=False)

@@ -151,7 +151,7 @@ def judged(course: Course, item: Known, warm: ForkClient, rubric: Rubric | None 
 def all_judged(course: Course, items: Sequence[Known]) -> Iterator[Judged]:
     """Two at a time, in order, each of the two with a warm process of its own."""
     rubrics = {name: rubric_for(course, name) for name in {item.assignment for item in items}}
-    with ThreadPoolExecutor(2) as pool, fork_server(torch=True) as one, fork_server(torch=True) as other:
+    with ThreadPoolExecutor(2) as pool, fork_server(preload=["torch"]) as one, fork_server(preload=["torch"]) as other:
         free: queue.SimpleQueue[ForkClient] = queue.SimpleQueue()
         free.put(one)
         free.put(other)

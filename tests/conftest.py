@@ -116,7 +116,7 @@ def no_sync(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="session")
 def warm_with_torch() -> Iterator[ForkClient]:
     """A warm process that has imported torch, which takes seconds."""
-    with fork_server(torch=True) as process:
+    with fork_server(preload=["torch"]) as process:
         yield process
 
 
@@ -126,7 +126,7 @@ def warm(request: pytest.FixtureRequest) -> Iterator[ForkClient]:
     if request.node.get_closest_marker("torch"):
         yield request.getfixturevalue("warm_with_torch")
         return
-    with fork_server(torch=False) as process:
+    with fork_server() as process:
         yield process
 
 

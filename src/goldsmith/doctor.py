@@ -6,15 +6,15 @@ import importlib.metadata
 import os
 import platform
 import shutil
-import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from goldsmith.foundation.platforms import IS_LINUX, RUNS_CODE, SYSTEM
+from goldsmith.frameworks.framework import active, registered
 
 if TYPE_CHECKING:
     from goldsmith.gold.facts import Environment
@@ -58,14 +58,14 @@ class Fact(msgspec.Struct, frozen=True):
 
 
 def examine() -> list[Fact]:
-    """Return everything worth knowing before gold is compared between machines. Imports torch where it is installed."""
-    return [*_versions(), *_processor(), *_torch(), *_variables(), *_disk(), *_sandbox()]
+    """Return everything worth knowing before gold is compared between machines. Imports what is installed."""
+    return [*_versions(), *_processor(), *_libraries(), *_variables(), *_disk(), *_sandbox()]
 
 
 def _versions() -> Iterator[Fact]:
     bits = "recorded; another version may change bits, `goldsmith verify --reproduce` says by how much"
     yield Fact("python", "ok", platform.python_version(), bits)
-    for package in ("numpy", "torch"):
+    for package in (item.name for item in registered()):
         try:
             version = importlib.metadata.version(package)
         except importlib.metadata.PackageNotFoundError:
@@ -85,21 +85,22 @@ def _processor() -> Iterator[Fact]:
         yield Fact("system", "note", SYSTEM, "goldsmith is tested on Linux only, and submissions are graded there only")
 
 
-def _torch() -> Iterator[Fact]:
-    try:
-        import torch
-    except ImportError:
-        return
-    except OSError as problem:  # a system library that torch needs is missing
-        yield Fact("torch-import", "warning", "torch cannot be imported", str(problem))
-        return
-    capability = torch.backends.cpu.get_cpu_capability()
-    yield Fact("cpu-capability", "ok", capability, "recorded; weights drawn from one seed differ between capabilities")
-    devices = [torch.cuda.get_device_name(index) for index in range(torch.cuda.device_count())]
-    if torch.backends.mps.is_available():
-        devices.append("mps")
-    meaning = "usable with --device; record gold on the CPU unless it must be there"
-    yield Fact("devices", "ok", ", ".join(["cpu", *devices]), meaning)
+def _libraries() -> Iterator[Fact]:
+    capabilities, devices = list[str](), ["cpu"]
+    for library in registered():
+        try:
+            capabilities.append(library.process.cpu_capability())
+            devices += library.process.device_names()
+        except ImportError:
+            continue
+        except OSError as problem:  # a system library that it needs is missing
+            yield Fact(f"{library.name}-import", "warning", f"{library.name} cannot be imported", str(problem))
+    for capability in filter(None, capabilities):
+        meaning = "recorded; weights drawn from one seed differ between capabilities"
+        yield Fact("cpu-capability", "ok", capability, meaning)
+    if any(capabilities):
+        meaning = "usable with --device; record gold on the CPU unless it must be there"
+        yield Fact("devices", "ok", ", ".join(devices), meaning)
 
 
 def _variables() -> Iterator[Fact]:
@@ -184,21 +185,19 @@ def _cgroups() -> Fact:
 
 def recording_environment(device: str, threads: int) -> Environment:
     """Return the facts about this process that affect the bits it produces."""
-    import numpy
+    import numpy  # noqa: F401  # it is always there, and recorded
 
     from goldsmith.gold.facts import Environment
 
-    torch = sys.modules.get("torch")
+    facts: dict[str, Any] = {"threads": threads, "device": device}
+    for library in active():
+        facts |= library.process.environment(device)
     return Environment(
         python=platform.python_version(),
-        numpy=numpy.__version__,
-        torch=str(torch.__version__) if torch else None,
         platform=f"{platform.system()} {platform.machine()}",
         processor=processor_name(),
-        cpu_capability=torch.backends.cpu.get_cpu_capability() if torch else None,
-        threads=torch.get_num_threads() if torch else threads,
-        device=f"{device} ({torch.cuda.get_device_name(device)})" if torch and device.startswith("cuda") else device,
         variables={name: os.environ[name] for name in _RECORDED_VARIABLES if name in os.environ},
+        **facts,
     )
 
 

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from goldsmith.errors.parity import NotCallable
-from goldsmith.frameworks.framework import conditions
+from goldsmith.frameworks.framework import conditions, is_module
+from goldsmith.frameworks.randomness import random_state_kept
 from goldsmith.gold.arrays import dtype_name, is_tensor
 from goldsmith.gold.tolerances import SAFETY
 from goldsmith.judge.module_names import module_names
@@ -43,9 +44,7 @@ from goldsmith.runs.live.guessed_places import with_guesses
 from goldsmith.runs.live.in_step import INPUTS, InStep, Moment, StepDistance, run_in_step
 from goldsmith.runs.live.model_facts import kinds_of, places_of, settings_of
 from goldsmith.runs.live.returned_values import InputSet, copied, input_sets
-from goldsmith.runs.live.working_model import random_state_kept
 from goldsmith.weights.held_numbers import pairs_by_numbers
-from goldsmith.weights.models import is_module
 from goldsmith.weights.rules import Adapter
 from goldsmith.weights.transplant import CannotPlace, Transplant, plan
 

@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -95,7 +95,7 @@ class LentServer(ForkClient):
     """A fork server that stays when the command closes it. Where it has ended, the command starts one of its own."""
 
     def __init__(self, process: LentProcess, *, torch: bool) -> None:
-        super().__init__(torch=torch)
+        super().__init__(preload=["torch"] if torch else ())
         self._lent, self._server = process, process  # type: ignore[assignment]
 
     def is_ready(self, environment: dict[str, str], **options: Any) -> bool:
@@ -228,8 +228,11 @@ class Lender:
                 launch(child, job_file)
 
         @contextlib.contextmanager
-        def fork_server(*, torch: bool, environment: dict[str, str] | None = None) -> Iterator[ForkClient]:
-            server = self._server(torch) if environment is None else ForkClient(torch=torch, environment=environment)
+        def fork_server(
+            *, preload: Collection[str] = (), environment: dict[str, str] | None = None
+        ) -> Iterator[ForkClient]:
+            lent = self._server("torch" in preload)
+            server = lent if environment is None else ForkClient(preload=preload, environment=environment)
             try:
                 yield server
             finally:

@@ -140,8 +140,8 @@ def _workspace(
 ) -> Iterator[tuple[CheckContext, ReplayWorkspace]]:
     """Open a workspace with the submission in it. Its runs have `used` some of their time already."""
     with contextlib.ExitStack() as stack:
-        uses_torch = opened.gold.manifest.provenance.environment.torch is not None
-        server = request.fork_server or stack.enter_context(fork_server(torch=uses_torch))
+        libraries = opened.gold.manifest.provenance.environment.libraries
+        server = request.fork_server or stack.enter_context(fork_server(preload=libraries))
         allowance = Allowance(seconds_in_all(request.case_timeout, len(opened.golds)), used)
         context = CheckContext(target, opened, request, server, allowance)
         yield context, stack.enter_context(context.open_workspace(submission.placed, submission.beside))

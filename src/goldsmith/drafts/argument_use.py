@@ -10,6 +10,7 @@ from typing import Any
 
 from goldsmith.drafts.size_positions import names_of_sizes
 from goldsmith.foundation.syntax import syntax_tree
+from goldsmith.frameworks.framework import active
 
 ARRAY, TEXT, LIST, MAPPING, NUMBER, FUNCTION = "array", "text", "list", "mapping", "number", "function"
 SIZE = "size"
@@ -122,8 +123,5 @@ def _look_at_call(node: ast.Call, found: dict[str, Usage]) -> None:
 
 def _has(type_: type, name: str, kind: str) -> bool:
     if kind == ARRAY:
-        import sys
-
-        torch = sys.modules.get("torch")
-        return hasattr(type_, name) or (torch is not None and hasattr(torch.Tensor, name))
+        return any(hasattr(kind, name) for kind in (type_, *(each for item in active() for each in item.arrays.TYPES)))
     return hasattr(type_, name)

@@ -17,6 +17,7 @@ from goldsmith.drafts import argument_use as usage
 from goldsmith.drafts.documented_shapes import Sizes, annotated_shape, only_shape, shapes_in_docstring
 from goldsmith.drafts.specs import BOOLEANS, INTEGERS, UNIFORM, Array, Built, Code, Group, Literal, Spec, Steps
 from goldsmith.drafts.variations import distinct_settings
+from goldsmith.frameworks.framework import is_model_class
 
 _TEXT = "the cat sat on the mat, and the dog sat by it"
 _SETTINGS: tuple[tuple[str, Any], ...] = (
@@ -194,7 +195,7 @@ class _Guesser:
         if self._depth > 2 or not _takes_arguments(kind):
             return
         for number, arguments in enumerate(guess(kind, self._known, depth=self._depth + 1)):
-            yield Built(kind.__module__, kind.__name__, tuple(arguments.items()), is_model=_is_model(kind))
+            yield Built(kind.__module__, kind.__name__, tuple(arguments.items()), is_model=is_model_class(kind))
             if number == 3:
                 return
 
@@ -381,10 +382,3 @@ def _takes_arguments(kind: Any) -> bool:
     except (TypeError, ValueError):
         return False
     return not inspect.isabstract(kind)
-
-
-def _is_model(kind: Any) -> bool:
-    import sys
-
-    torch = sys.modules.get("torch")
-    return torch is not None and inspect.isclass(kind) and issubclass(kind, torch.nn.Module)

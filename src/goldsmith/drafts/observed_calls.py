@@ -19,6 +19,7 @@ from typing import Any
 from goldsmith.drafts.specs import Arguments, Built, Spec, Unknown, arrays_in, walk
 from goldsmith.drafts.specs_of_values import Reader
 from goldsmith.drafts.targets import Target
+from goldsmith.frameworks.framework import is_module
 
 _MAX_SIGHTINGS = 8
 
@@ -108,7 +109,7 @@ class Sightings:
             if type(this) is kind:
                 named = self._named(plain, (this, *args), kwargs, skip=1)
                 if named is not None:
-                    spec = Built(kind.__module__, kind.__name__, tuple(named.items()), is_model=_is_model(this))
+                    spec = Built(kind.__module__, kind.__name__, tuple(named.items()), is_model=is_module(this))
                     if is_written(named):
                         self._reader.note_built(this, spec)
                     self._note(kind.__name__, named)
@@ -160,11 +161,6 @@ class Sightings:
 
 def is_written(arguments: Arguments) -> bool:
     return not any(isinstance(item, Unknown) for spec in arguments.values() for item in walk(spec))
-
-
-def _is_model(value: Any) -> bool:
-    torch = sys.modules.get("torch")
-    return torch is not None and isinstance(value, torch.nn.Module)
 
 
 class _Late(BaseException):

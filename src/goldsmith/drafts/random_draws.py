@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from goldsmith.frameworks.draws import noting_draws
 from goldsmith.frameworks.framework import conditions
+from goldsmith.frameworks.randomness import noting_draws
 
 
 class Draws:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from goldsmith.foundation.wording import in_words
+from goldsmith.frameworks.framework import is_model_class, is_optimiser_class
 from goldsmith.process.messages import DraftPart
 
 
@@ -32,13 +33,11 @@ class Target:
 
     @property
     def is_model(self) -> bool:
-        torch = sys.modules.get("torch")
-        return torch is not None and inspect.isclass(self.object) and issubclass(self.object, torch.nn.Module)
+        return is_model_class(self.object)
 
     @property
     def is_optimiser(self) -> bool:
-        torch = sys.modules.get("torch")
-        return torch is not None and inspect.isclass(self.object) and issubclass(self.object, torch.optim.Optimizer)
+        return is_optimiser_class(self.object)
 
     @property
     def calls(self) -> list[str]:

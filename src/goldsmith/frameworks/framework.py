@@ -14,7 +14,7 @@ import os
 import sys
 from collections.abc import Iterator
 from types import ModuleType
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, TypeGuard, cast
 
 GROUP = "goldsmith.frameworks"
 _OWN = {"numpy": "goldsmith.frameworks.numpy", "torch": "goldsmith.frameworks.torch"}
@@ -46,6 +46,15 @@ class Arrays(Protocol):
     """The classes of its arrays."""
 
 
+class Models(Protocol):
+    """Models of a library, or of several that are built on it."""
+
+    TYPES: tuple[type, ...]
+    """The classes of its models."""
+    OPTIMISERS: tuple[type, ...]
+    """The classes of its optimisers."""
+
+
 class Numerics(Protocol):
     """How a library computes."""
 
@@ -56,6 +65,26 @@ class Numerics(Protocol):
         """Hold the conditions that `conditions` below describes; one that the library cannot hold changes nothing."""
         ...
 
+    def seed(self, seed: int, *, threads: int | None = None) -> None:
+        """Seed all random sources, and switch to deterministic algorithms."""
+        ...
+
+    def tolerate_nondeterminism(self) -> None:
+        """Allow operations that have no deterministic form."""
+        ...
+
+    def initial_seed(self) -> int | None:
+        """Return the seed of the global random state; None where that is not known."""
+        ...
+
+    def random_state(self) -> tuple[Any, ...]:
+        """Return the state of all random sources, to be compared with a later one."""
+        ...
+
+    def random_state_kept(self, seed: int | None = None) -> contextlib.AbstractContextManager[None]:
+        """Leave all random sources as they were; seed them, if there is a seed."""
+        ...
+
     def widened(self, array: Any) -> Any:
         """Return an inexact array as a run in float64 has it."""
         ...
@@ -63,6 +92,34 @@ class Numerics(Protocol):
     def disturb(self, array: Any, generator: Any, least: float = 0.0) -> Any:
         """Move each element of an inexact array by at most one unit in the last place, or by `least` times its size if
         that is more; whole numbers stay."""
+        ...
+
+
+class Process(Protocol):
+    """A library in a process, and what is there for it."""
+
+    def preload(self) -> None:
+        """Import all that children will need, before they are forked; start no thread."""
+        ...
+
+    def devices(self) -> list[str]:
+        """List the devices besides the CPU."""
+        ...
+
+    def device_names(self) -> list[str]:
+        """List them as their makers call them."""
+        ...
+
+    def has_device(self, device: str) -> bool:
+        """Say whether arrays can be made on a device."""
+        ...
+
+    def environment(self, device: str) -> dict[str, Any]:
+        """Return the fields of `gold.facts.Environment` that the library knows."""
+        ...
+
+    def cpu_capability(self) -> str:
+        """Name the instruction set that is used; empty where there is no choice."""
         ...
 
 
@@ -77,8 +134,16 @@ class Framework:
         return cast(Arrays, self._part("arrays"))
 
     @functools.cached_property
+    def models(self) -> Models:
+        return cast(Models, self._part("models"))
+
+    @functools.cached_property
     def numerics(self) -> Numerics:
         return cast(Numerics, self._part("numerics"))
+
+    @functools.cached_property
+    def process(self) -> Process:
+        return cast(Process, self._part("process"))
 
     def _part(self, name: str) -> ModuleType:
         return importlib.import_module(f"{self._package}.{name}")
@@ -102,6 +167,24 @@ def framework_of(value: object) -> Framework | None:
     return None
 
 
+def models_of(value: object) -> Models | None:
+    """Return the models of the framework whose model a value is; None for anything else."""
+    return next((item.models for item in active() if isinstance(value, item.models.TYPES)), None)
+
+
+def is_module(value: object) -> TypeGuard[Any]:
+    """Say whether a value is a framework's model, whose weights the framework knows."""
+    return models_of(value) is not None
+
+
+def is_model_class(kind: object) -> bool:
+    return isinstance(kind, type) and any(issubclass(kind, item.models.TYPES) for item in active())
+
+
+def is_optimiser_class(kind: object) -> bool:
+    return isinstance(kind, type) and any(issubclass(kind, item.models.OPTIMISERS) for item in active())
+
+
 def numerics_of(array: Any) -> Numerics:
     """Return the numerics of an array's library."""
     framework = framework_of(array)
@@ -112,6 +195,11 @@ def numerics_of(array: Any) -> Numerics:
 def active() -> list[Framework]:
     """Return the frameworks whose libraries have been imported in this process."""
     return [item for item in registered() if item.name in sys.modules]
+
+
+def framework(name: str) -> Framework:
+    """Return a framework by its name; its library is imported when it is used."""
+    return next(item for item in registered() if item.name == name)
 
 
 @functools.cache

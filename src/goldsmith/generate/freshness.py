@@ -132,8 +132,8 @@ def _version_notes(made: Provenance) -> Iterator[str]:
     machine = made.environment
     yield from _version("Python", _minor(machine.python), _minor(platform.python_version()))
     yield from _version("NumPy", machine.numpy, installed_version("numpy"))
-    if machine.torch:
-        yield from _version("torch", machine.torch, installed_version("torch"))
+    for library, version in machine.libraries.items():
+        yield from _version(library, version, installed_version(library))
     yield from _version("goldsmith", _minor(made.goldsmith), _minor(__version__))
 
 

@@ -52,7 +52,7 @@ def torch_fork_server(target: Target, options: Options) -> Iterator[ForkClient |
     device other than the CPU, whose driver may not survive a fork.
     """
     if options.device == "cpu" and _imports_torch(target.recipe) and find_spec("torch") is not None:
-        with fork_server(torch=True) as server:
+        with fork_server(preload=["torch"]) as server:
             yield server
     else:
         yield None

@@ -181,6 +181,11 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True):
     variables: dict[str, str] = {}
     """Environment variables that bear on bits."""
 
+    @property
+    def libraries(self) -> dict[str, str]:
+        """Return the versions of the libraries besides NumPy that ran, by name."""
+        return {"torch": self.torch} if self.torch is not None else {}
+
 
 def environment_differences(recorded: Environment, here: Environment) -> list[str]:
     """Describe facts in which two machines differ. Unknown facts are not compared, and of versions only the public

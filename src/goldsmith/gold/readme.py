@@ -53,8 +53,7 @@ def _head(manifest: Manifest) -> str:
         )
     machine = manifest.provenance.environment
     versions = [f"Python {machine.python}", f"NumPy {machine.numpy}"]
-    if machine.torch:
-        versions.append(f"torch {machine.torch}")
+    versions += [f"{library} {version}" for library, version in machine.libraries.items()]
     versions.append(f"goldsmith {manifest.provenance.goldsmith}")
     capability = f", {machine.cpu_capability}" if machine.cpu_capability else ""
     threads = count_of(machine.threads, "thread")

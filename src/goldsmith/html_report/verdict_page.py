@@ -6,6 +6,7 @@ import ast
 import importlib.metadata
 import platform
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from goldsmith.doctor import processor_name
 from goldsmith.foundation.syntax import syntax_tree
@@ -52,10 +53,11 @@ def verdict_report(verdict: Verdict, evidence: Evidence, recorded: Environment) 
 def environment_here(recorded: Environment) -> Environment:
     """Return what is known of this machine without running anything; what is not known is not compared."""
     given = deterministic_environment(recorded.threads)
+    versions: dict[str, Any] = {library: _version(library) for library in recorded.libraries}
     return Environment(
         python=platform.python_version(),
         numpy=_version("numpy") or "",
-        torch=_version("torch") if recorded.torch else None,
+        **versions,
         platform=f"{platform.system()} {platform.machine()}" if recorded.platform else "",
         processor=processor_name(),
         threads=recorded.threads,

@@ -179,7 +179,7 @@ def _try_all(
 ) -> Generator[tuple[Mutant, Finding]]:
     """Yield every mutant's finding as it comes, after checking that the solution agrees with its gold."""
     placed = target.placed
-    with fork_server(torch=gold.manifest.provenance.environment.torch is not None) as server:
+    with fork_server(preload=gold.manifest.provenance.environment.libraries) as server:
         server.prestart(deterministic_environment(wanted.options.threads))
         adapter, file = open_adapter(target)
         request = Request(

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,7 @@ class ForkClient:
     """A connection to a fork server, which is started when it is first needed and again if it dies. Close it at the
     end; several threads may share it.
 
-    torch:           let the server import torch before it forks
+    preload:         libraries that the server imports before it forks
     environment:     of the server and its children; by default the first job's. With one of its own nothing of this
                      process's environment is in their memory
     command_prefix:  starts the server, as bubblewrap does
@@ -47,12 +47,17 @@ class ForkClient:
     def __init__(
         self,
         *,
-        torch: bool,
+        preload: Collection[str] = (),
         environment: dict[str, str] | None = None,
         command_prefix: Sequence[str] = (),
         reach: Reach | None = None,
     ) -> None:
-        self._torch, self._environment, self._command_prefix, self._reach = torch, environment, command_prefix, reach
+        self._preload, self._environment, self._command_prefix, self._reach = (
+            preload,
+            environment,
+            command_prefix,
+            reach,
+        )
         self._server: subprocess.Popen[bytes] | None = None
         self._files: list[str] = []
         self._has_answered = False
@@ -151,7 +156,7 @@ class ForkClient:
     def _ensure_server(self, environment: dict[str, str]) -> subprocess.Popen[bytes]:
         if self._server is None or self._server.poll() is not None:
             self._has_answered = False
-            program, options = [sys.executable, "-P", "-m", _SERVER_MODULE], ["torch"] if self._torch else []
+            program, options = [sys.executable, "-P", "-m", _SERVER_MODULE], list(self._preload)
             if self._reach is not None:
                 reach = self._reach
                 program = interpreter_command(_SERVER_MODULE, reach.folders, reach.packages, reach.absent)
@@ -189,9 +194,9 @@ class ForkClient:
 
 
 @contextlib.contextmanager
-def fork_server(*, torch: bool, environment: dict[str, str] | None = None) -> Iterator[ForkClient]:
+def fork_server(*, preload: Collection[str] = (), environment: dict[str, str] | None = None) -> Iterator[ForkClient]:
     """Open a fork server, and close it at the end."""
-    server = ForkClient(torch=torch, environment=environment)
+    server = ForkClient(preload=preload, environment=environment)
     try:
         yield server
     finally:

@@ -10,12 +10,12 @@ from typing import Any
 
 from goldsmith.comparison.results import Comparison
 from goldsmith.errors.pytest import GoldMismatch, NotOneCall
+from goldsmith.frameworks.framework import is_module
 from goldsmith.gold.arrays import is_array
 from goldsmith.gold.load import GoldCase
 from goldsmith.process.messages import KeptCase
 from goldsmith.pytest_support.outputs_by_name import compare_output
 from goldsmith.weights.gold_inputs import GoldInputs
-from goldsmith.weights.models import is_module
 from goldsmith.weights.rules import Adapter
 from goldsmith.weights.transplant import CannotPlace
 from goldsmith.weights.values import first_of, to_device

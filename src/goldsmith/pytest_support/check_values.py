@@ -23,6 +23,7 @@ from goldsmith.errors.pytest import (
 )
 from goldsmith.foundation.git import ignored_files
 from goldsmith.foundation.nested import walk
+from goldsmith.frameworks.framework import is_module
 from goldsmith.gold.arrays import is_array
 from goldsmith.gold.labels import Labels
 from goldsmith.pytest_support.call_values import Callee, CallValues, judge_call, why_undecided
@@ -50,7 +51,6 @@ from goldsmith.pytest_support.path_patterns import (
     own_tolerances,
     refuse_limit,
 )
-from goldsmith.weights.models import is_module
 
 if TYPE_CHECKING:
     from goldsmith.pytest_support.session import GoldSession

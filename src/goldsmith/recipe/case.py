@@ -13,6 +13,7 @@ import msgspec
 
 from goldsmith.errors.recipe import RecipeMisuse
 from goldsmith.foundation.nested import walk
+from goldsmith.frameworks.framework import active, is_module
 from goldsmith.gold.arrays import is_array
 from goldsmith.gold.facts import WeightFacts
 from goldsmith.gold.payload import CaseNames, to_file
@@ -118,7 +119,7 @@ class Case:
         self._keep_weights(name, model, drew, build)
         self._built[name] = model
         self._allow["state_dict", name] = check_allow(allow)
-        if models.is_module(model):
+        if is_module(model):
             model.train(train)
             self._training += (name,) if train else ()
         if trace and self._tracing:
@@ -189,10 +190,10 @@ class Case:
         access, facts = self._accesses.get(id(model)), WeightFacts()
         if access is None:
             unstored = models.unstored(model, drew)
-            facts = weight_facts(model) if models.is_module(model) else WeightFacts(unstored=unstored)
+            facts = weight_facts(model) if is_module(model) else WeightFacts(unstored=unstored)
         read = access.get if access else functools.partial(models.weights_of, label=name)
         computed = unwatched(computed_weights)(model, kept, facts, lambda: read(build()), self.seed)
-        if (access is None and models.is_module(model)) or facts.unstored or computed:
+        if (access is None and is_module(model)) or facts.unstored or computed:
             self.weight_facts[name] = msgspec.structs.replace(facts, withheld=computed)
 
     def input(self, name: str, make: Callable[[], T] | T, *, allow: Mapping[str, str] | None = None) -> T:
@@ -284,7 +285,7 @@ class Case:
     def keep_gradients(self) -> None:
         """Note in the trace the gradients that calls pass back, where torch ran."""
         if self._tracing and "torch" in sys.modules:
-            modules = {name: model for name, model in self._built.items() if models.is_module(model)}
+            modules = {name: model for name, model in self._built.items() if is_module(model)}
             self._tracer.keep_gradients(modules, self._weights)
 
     def finish(self) -> tuple[dict[str, Any], Tracer]:
@@ -321,15 +322,16 @@ class Case:
 
     def _notes(self) -> Iterator[str]:
         """Yield what is allowed but makes it hard to retrace this case."""
-        torch = sys.modules.get("torch")
         if not self._inputs and not self._settings:
             yield "keeps neither inputs nor weights, so nobody can retrace it; use case.input and case.model"
         elif not self._inputs and self._described != self._outputs.keys():
             yield "keeps no input, so nobody can retrace it; hand its data in through case.input"
         if self._tracer.drew:
             yield "its model drew random numbers while it ran (dropout?); nobody else can match what depends on them"
-        if torch is not None and torch.initial_seed() != self.seed:
-            yield f"it set a seed of its own, {torch.initial_seed()}; the one recorded is {self.seed}"
+        for framework in active():
+            seed = framework.numerics.initial_seed()
+            if seed not in (None, self.seed):
+                yield f"it set a seed of its own, {seed}; the one recorded is {self.seed}"
 
     def allowed(self) -> dict[str, dict[str, str]]:
         """Return what was accepted by name, by path in the payload; `*` stands for the whole case."""
@@ -363,7 +365,7 @@ class Case:
 
     def _is_plain_module(self, model: Any) -> bool:
         """Say whether a model's weights are read and replaced without any code of its own or of the recipe."""
-        return models.is_module(model) and id(model) not in self._accesses
+        return is_module(model) and id(model) not in self._accesses
 
     def _pin(self, section: str, name: str, tolerance: Mapping[str, Any] | None) -> None:
         if tolerance is None:

@@ -12,12 +12,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from goldsmith.foundation.nested import walk
+from goldsmith.frameworks.framework import is_module
+from goldsmith.frameworks.randomness import random_state_kept
 from goldsmith.gold.arrays import array_hash, is_array, numbers_of
 from goldsmith.gold.facts import WeightFacts
-from goldsmith.recipe.initial_weights import preserved_random_state
 from goldsmith.recipe.seeding import seed_everything
 from goldsmith.weights.load import STATISTICS
-from goldsmith.weights.models import is_module
 
 _SEEDS = re.compile(r"seed|rng|random_?state|generator|random\.Random\b", re.IGNORECASE)
 
@@ -37,7 +37,7 @@ def computed_weights(
         candidates = _candidates(model, kept, facts)
         if not candidates:
             return ()
-        with preserved_random_state():
+        with random_state_kept():
             seed_everything(seed + 1)
             again = rebuilt()
         return tuple(name for name in candidates if name in again and _content(again[name]) == _content(kept[name]))

@@ -21,8 +21,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from goldsmith.foundation.on_import import when_imported
 from goldsmith.recipe.missing_parts import MissingPart, imported_from, unfinished
-from goldsmith.recipe.seeding import when_imported
 
 
 def install(root: Path, folder: Path, *, tolerant: Path | None = None) -> None:

@@ -8,15 +8,13 @@ seed are compared one by one.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import itertools
 import math
-import random
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from goldsmith.frameworks.randomness import random_state_kept
 from goldsmith.gold.arrays import is_array, numbers_of
 from goldsmith.recipe.seeding import seed_everything
 
@@ -59,7 +57,7 @@ def draw_weights(
     import numpy as np
 
     found: dict[str, list[Any]] = {}
-    with preserved_random_state():
+    with random_state_kept():
         for seed in seeds:
             seed_everything(seed)
             for name, value in read(build()).items():
@@ -223,22 +221,6 @@ def _ranges(marks: npt.NDArray[np.bool_]) -> str:
     if len(found) <= _MAX_RANGES:
         return ", ".join(found)
     return f"{', '.join(found[:_MAX_RANGES])} … ({hashlib.sha256(flat.tobytes()).hexdigest()[:16]})"
-
-
-@contextlib.contextmanager
-def preserved_random_state() -> Iterator[None]:
-    """Restore the state of all random sources afterwards."""
-    import numpy as np
-
-    plain, arrays = random.getstate(), np.random.get_state()
-    torch = sys.modules.get("torch")
-    devices = list(range(torch.cuda.device_count())) if torch and torch.cuda.is_initialized() else []
-    with torch.random.fork_rng(devices=devices) if torch else contextlib.nullcontext():
-        try:
-            yield
-        finally:
-            random.setstate(plain)
-            np.random.set_state(arrays)
 
 
 def _is_floating(value: Any) -> bool:

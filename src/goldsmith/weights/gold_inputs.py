@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from goldsmith.errors.recipe import RecipeMisuse
+from goldsmith.frameworks.framework import is_module
 from goldsmith.gold.arrays import is_array, is_tensor
 from goldsmith.gold.facts import WeightFacts
 from goldsmith.gold.payload import from_file
@@ -19,7 +20,7 @@ from goldsmith.process.messages import KeptCase
 from goldsmith.runs.conditions import OWN, WIDE
 from goldsmith.weights.load import LoadedModule
 from goldsmith.weights.load_objects import LoadedObject, SettledByRecipe
-from goldsmith.weights.models import WeightAccess, is_module
+from goldsmith.weights.models import WeightAccess
 from goldsmith.weights.rules import Adapter
 
 Change = Callable[[Any], Any]

@@ -7,20 +7,17 @@ the arrays that it holds, so that a class written in plain NumPy can be a model.
 from __future__ import annotations
 
 import inspect
-import random
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
+from typing import Any, TypeVar
 
 from goldsmith.errors.recipe import RecipeMisuse
+from goldsmith.frameworks.framework import is_module
+from goldsmith.frameworks.randomness import random_states
 from goldsmith.gold.arrays import is_array
 from goldsmith.weights.object_weights import find_slots, has_objects, slots_beside
 from goldsmith.weights.stress import apply_stress, apply_stress_to_arrays
 from goldsmith.weights.values import snapshot
-
-if TYPE_CHECKING:
-    import torch
 
 T = TypeVar("T")
 PROFILES = ("init", "stress")
@@ -34,27 +31,11 @@ class WeightAccess:
     set: Callable[[Any, Any], Any]
 
 
-def is_module(value: object) -> TypeGuard[torch.nn.Module]:
-    loaded = sys.modules.get("torch")
-    return loaded is not None and isinstance(value, loaded.nn.Module)
-
-
 def draws_while(make: Callable[[], T]) -> tuple[T, bool]:
     """Call `make`; return its result and whether the call drew random numbers."""
-    before = _random_state()
+    before = random_states()
     made = make()
-    return made, _random_state() != before
-
-
-def _random_state() -> list[object]:
-    torch, numpy = sys.modules.get("torch"), sys.modules.get("numpy")
-    states: list[object] = [random.getstate()]
-    if numpy is not None:
-        kind, keys, *rest = numpy.random.get_state()
-        states += [kind, keys.tobytes(), *rest]
-    if torch is not None:
-        states.append(torch.get_rng_state().numpy().tobytes())
-    return states
+    return made, random_states() != before
 
 
 def unstored(model: Any, drew: bool) -> tuple[str, ...]:

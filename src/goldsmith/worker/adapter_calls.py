@@ -7,8 +7,8 @@ import sys
 from types import ModuleType
 from typing import Any, TypeVar
 
+from goldsmith.frameworks.framework import is_module
 from goldsmith.recipe.missing_parts import MissingPart
-from goldsmith.weights.models import is_module
 from goldsmith.weights.rules import Adapter
 
 T = TypeVar("T")

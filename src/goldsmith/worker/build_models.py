@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+from goldsmith.frameworks.framework import is_module
 from goldsmith.gold.arrays import leaves_of
 from goldsmith.process.messages import Built
 from goldsmith.recipe.case import Case
@@ -52,7 +53,7 @@ class _BuildingCase(Case):
         model = super().model(factory, *args, name=name, **options)
         shapes = {path: tuple(value.shape) for path, value in leaves_of(models.weights_of(model, name)).items()}
         classes = {"": _class_name(model)}
-        if models.is_module(model):
+        if is_module(model):
             classes |= {
                 path: _class_name(module) for path, module in model.named_modules() if self._is_own(type(module))
             }

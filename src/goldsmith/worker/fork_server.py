@@ -1,4 +1,4 @@
-"""The fork server: `python -P -m goldsmith.worker.fork_server [torch] [strangers]`; its client is
+"""The fork server: `python -P -m goldsmith.worker.fork_server [LIBRARY…] [strangers]`; its client is
 `process/fork_client.py`.
 
 It has a child forked for each job that it reads from standard input, supervises it (`supervisor.py`), kills what it
@@ -83,5 +83,5 @@ if __name__ == "__main__":
     adopt_orphans()
     if "strangers" in sys.argv:
         access_times.stop_noting()
-    with_torch = "torch" in sys.argv
-    ForkServer(Zygote(torch=with_torch) if IS_LINUX else NoZygote(torch=with_torch)).serve()
+    libraries = [item for item in sys.argv[1:] if item != "strangers"]
+    ForkServer(Zygote(libraries) if IS_LINUX else NoZygote(libraries)).serve()

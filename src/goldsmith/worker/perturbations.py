@@ -20,12 +20,12 @@ from types import FrameType
 from typing import Any, TypeVar
 
 from goldsmith.foundation.nested import leaves_in, map_tree
+from goldsmith.frameworks.framework import is_module
 from goldsmith.gold.arrays import array_hash, is_array, is_tensor
 from goldsmith.instruments.own_calls import arguments_of
 from goldsmith.recipe.initial_weights import statistics_of, telling_statistics
 from goldsmith.runs.conditions import Perturbation
 from goldsmith.weights.gold_inputs import GoldInputs
-from goldsmith.weights.models import is_module
 from goldsmith.weights.stress import apply_stress
 
 T = TypeVar("T")

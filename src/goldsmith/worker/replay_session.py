@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 from goldsmith.foundation.nested import leaves_in, walk
 from goldsmith.foundation.wording import in_words
-from goldsmith.frameworks.framework import Watch
+from goldsmith.frameworks.framework import Watch, active, is_module
 from goldsmith.frameworks.torch.weight_use import WeightUse
 from goldsmith.gold.arrays import is_array, is_tensor, judged_part
 from goldsmith.gold.files import trace_as_bytes
@@ -32,7 +32,7 @@ from goldsmith.process.result_log import write_run
 from goldsmith.process.worker_channel import incoming_requests
 from goldsmith.recipe.case import Case
 from goldsmith.recipe.decorators import CaseDefinition
-from goldsmith.recipe.seeding import seed_everything, use_deterministic_algorithms
+from goldsmith.recipe.seeding import seed_everything
 from goldsmith.runs.conditions import PERTURBED, Conditions
 from goldsmith.runs.enter_conditions import conditions, input_change
 from goldsmith.runs.notes import Names, Note
@@ -41,7 +41,6 @@ from goldsmith.runs.run import Failure, Run, RunFacts
 from goldsmith.weights import models
 from goldsmith.weights.gold_inputs import GoldInputs
 from goldsmith.weights.load import LoadedModule
-from goldsmith.weights.models import is_module
 from goldsmith.weights.rules import Adapter, read_adapter
 from goldsmith.worker.adapter_calls import adapt_calls, adapt_recipe
 from goldsmith.worker.failure_reasons import cause_of, unfinished_imports
@@ -181,9 +180,8 @@ class ReplaySession(Session):
 
     def case_for(self, definition: CaseDefinition, wanted: Conditions) -> ReplayCase:
         given = self.inputs_for(definition, wanted)
-        torch = sys.modules.get("torch")
-        if torch is not None:  # an operation without a deterministic form is allowed; `repeat` shows it
-            use_deterministic_algorithms(torch, warn_only=True)
+        for framework in active():  # an operation without a deterministic form is allowed; `repeat` shows it
+            framework.numerics.tolerate_nondeterminism()
         changes = None
         if wanted.perturbation is not None:
             changes = ModelPerturbation(wanted.perturbation, self.seed, dict(given.inputs))

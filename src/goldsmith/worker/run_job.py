@@ -20,6 +20,7 @@ from goldsmith.errors.recipe import BadPoints, RecipeMisuse
 from goldsmith.errors.sandbox import CannotConfine
 from goldsmith.foundation.platforms import IS_LINUX
 from goldsmith.foundation.wording import in_words
+from goldsmith.frameworks.devices import NoSuchDevice, check_device
 from goldsmith.gold.facts import CaseFacts
 from goldsmith.gold.files import SUFFIXES, read_back
 from goldsmith.instruments.file_access import Reads
@@ -42,7 +43,6 @@ from goldsmith.worker import corrected_imports
 from goldsmith.worker import run_directly as entry
 from goldsmith.worker import stub_packages as stand_ins
 from goldsmith.worker.build_models import BuildSession
-from goldsmith.worker.devices import NoSuchDevice, check_device
 from goldsmith.worker.failure_reasons import frames_of
 from goldsmith.worker.imported_code import implementation_of
 from goldsmith.worker.record_session import Session

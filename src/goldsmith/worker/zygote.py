@@ -23,6 +23,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from goldsmith.frameworks.framework import framework
 from goldsmith.process.priority import drop_real_time_priority
 from goldsmith.process.process_groups import signal_group
 from goldsmith.worker import run_job
@@ -38,14 +39,14 @@ class Zygote:
     `child_exits` is a descriptor that becomes readable when a child has ended.
     """
 
-    def __init__(self, *, torch: bool) -> None:
+    def __init__(self, preload: Sequence[str]) -> None:
         self.child_exits, writer = _wake_up_pipe()
         self._link, other = socket.socketpair()
         self.pid = os.fork()
         if not self.pid:
             self._link.close()
             os.close(self.child_exits)
-            _serve(other, writer, torch=torch)
+            _serve(other, writer, preload)
         other.close()
         os.close(writer)
         self._answers = self._link.makefile("rb")
@@ -91,11 +92,11 @@ class Zygote:
 class NoZygote:
     """The same without a separate process, for systems that have no sandbox anyway (macOS)."""
 
-    def __init__(self, *, torch: bool) -> None:
+    def __init__(self, preload: Sequence[str]) -> None:
         self.child_exits, self._writer = _wake_up_pipe()
         self._silent_reader, self._silent_writer = os.pipe()
         self.pid = os.getpid()
-        _prepare(self._writer, torch=torch)
+        _prepare(self._writer, preload)
 
     def fileno(self) -> int:
         """Return a descriptor that never becomes readable: this zygote does not end before its fork server."""
@@ -122,16 +123,17 @@ def _wake_up_pipe() -> tuple[int, int]:
     return reader, writer
 
 
-def _prepare(wake_up: int, *, torch: bool) -> None:
+def _prepare(wake_up: int, preload: Sequence[str]) -> None:
     signal.signal(signal.SIGCHLD, lambda *_: None)  # an ignored signal would not be written to the pipe
     signal.set_wakeup_fd(wake_up, warn_on_full_buffer=False)
-    if torch:
-        gc.disable()  # a tenth of the time that torch takes, and all that it makes stays
-        _import_torch()
+    if preload:
+        gc.disable()  # a tenth of the time that importing torch takes, and all that it makes stays
+    for name in preload:
+        framework(name).process.preload()
     _freeze_gc()
 
 
-def _serve(link: socket.socket, wake_up: int, *, torch: bool) -> None:
+def _serve(link: socket.socket, wake_up: int, preload: Sequence[str]) -> None:
     """Answer requests, in the zygote, until the fork server has ended."""
     try:
         drop_real_time_priority()
@@ -139,7 +141,7 @@ def _serve(link: socket.socket, wake_up: int, *, torch: bool) -> None:
         for stream in (0, 1):  # the fork server talks to its client through them
             os.dup2(devnull, stream)
         os.close(devnull)
-        _prepare(wake_up, torch=torch)
+        _prepare(wake_up, preload)
         while True:
             kind, descriptors, *_ = socket.recv_fds(link, 1, 1)
             if not kind:
@@ -227,18 +229,6 @@ def _run_as_child(request: dict[str, str]) -> None:
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
-
-
-def _import_torch() -> None:
-    """Import torch with what it imports late: making the first optimiser takes as long as torch itself.
-
-    Do not differentiate anything: autograd's threads would not survive a fork.
-    """
-    import safetensors.torch  # noqa: F401
-    import torch
-
-    torch.set_num_threads(1)
-    torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.0)
 
 
 def _import_all(packages: Sequence[str]) -> bool:

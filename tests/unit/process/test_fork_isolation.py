@@ -139,7 +139,7 @@ class Nursery:
 @pytest.fixture
 def nursery(tmp_path: Path) -> Iterator[Nursery]:
     clean = {name: value for name, value in ENVIRONMENT.items() if name not in ("PWD", "OLDPWD", "TMPDIR")}
-    with fork_server(torch=False, environment=clean) as warm:
+    with fork_server(environment=clean) as warm:
         made = Nursery(warm, tmp_path)
         yield made
         for process in made.started:

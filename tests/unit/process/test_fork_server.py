@@ -39,7 +39,7 @@ def kill_while_asked(warm: ForkClient) -> None:
 
 
 def test_one_that_dies_while_it_is_asked_is_replaced(tmp_path: Path) -> None:
-    with fork_server(torch=False) as warm:
+    with fork_server() as warm:
         warm.prestart(ENVIRONMENT)
         kill_while_asked(warm)
         assert "here I am" in said_by_a_child(warm, tmp_path / "child", "print('here I am')\n")
@@ -52,7 +52,7 @@ from pathlib import Path
 from goldsmith.worker.payload_cache import payloads
 print(payloads.of(Path({str(file)!r}))["input"].sum())
 """
-    with fork_server(torch=False) as warm:
+    with fork_server() as warm:
         warm.prestart(ENVIRONMENT)
         warm.preload_files([file])
         file.unlink()
@@ -63,7 +63,7 @@ print(payloads.of(Path({str(file)!r}))["input"].sum())
 
 
 def test_only_the_supervisor_has_priority_over_a_fork_bomb(tmp_path: Path) -> None:
-    with fork_server(torch=False) as server:
+    with fork_server() as server:
         said = said_by_a_child(server, tmp_path / "child", "import os\nprint('policy', os.sched_getscheduler(0))\n")
         assert f"policy {os.SCHED_OTHER}" in said
         assert server._server is not None

@@ -55,9 +55,9 @@ class JudgingContext:
             request = Request(options=grader.options, case_timeout=grader.case_timeout, allow_stale=grader.allow_stale)
             gold = open_gold(grader.target, Submission(""), allow_stale=grader.allow_stale)
             level, before = grader.sandbox.layers(temporary_folder, given) if grader.sandboxed else (None, [])
-            uses_torch = gold.manifest.provenance.environment.torch is not None
+            libraries = gold.manifest.provenance.environment.libraries
             reached = grader.sandbox.reach if level is not None else None
-            fork_server = ForkClient(torch=uses_torch, environment=environment, command_prefix=before, reach=reached)
+            fork_server = ForkClient(preload=libraries, environment=environment, command_prefix=before, reach=reached)
             stack.callback(fork_server.close)
             fork_server.prestart(environment)
             opened = OpenGold.of(grader.target, Submission(""), request)

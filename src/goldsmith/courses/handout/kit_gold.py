@@ -91,6 +91,7 @@ def _by_section(recorded: Mapping[str, Any]) -> dict[str, Any]:
 
 def _manifest(kit: KitData, assignment: str, cases: list[CaseEntry]) -> Manifest:
     """Return a manifest that says of the gold's making what a check asks."""
+    libraries: dict[str, Any] = {"torch": "unknown"} if kit.index["torch"] else {}
     made = Provenance(
         solution={},
         starter={},
@@ -101,7 +102,7 @@ def _manifest(kit: KitData, assignment: str, cases: list[CaseEntry]) -> Manifest
         seed=kit.index["seed"],
         command="",
         goldsmith="",
-        environment=Environment(python="", numpy="", torch="unknown" if kit.index["torch"] else None),
+        environment=Environment(python="", numpy="", **libraries),
     )
     return Manifest(
         assignment=assignment,

@@ -279,7 +279,7 @@ def _data(
     index: Mapping[str, object] = {
         "assignment": assignment.name,
         "seed": manifest.seed,
-        "torch": manifest.provenance.environment.torch is not None,
+        "torch": "torch" in manifest.provenance.environment.libraries,
         "written": [name for name in manifest.provenance.written if words.issuperset(name.split("."))],
         "overwriting": assignment.config.overwriting,
         "not_in_kit": list(without),

@@ -102,7 +102,7 @@ def pack(wanted: Wanted) -> Packed:
         raise PublicPlace(wanted.output)
     of_course = course_files(assignment)
     recorded = read_manifest(assignment.gold).provenance.environment
-    packages = pinned(of_course, torch=recorded.torch is not None, declared=course.config.packages)
+    packages = pinned(of_course, libraries=recorded.libraries, declared=course.config.packages)
     settings = PackSettings(
         about=MARK.decode(),
         place=wanted.place,
@@ -138,7 +138,7 @@ def _classroom50(wanted: Wanted) -> Packed:
     output = Path(wanted.output).absolute()
     of_course = course_files(assignment)
     recorded = read_manifest(assignment.gold).provenance.environment
-    packages = pinned(of_course, torch=recorded.torch is not None, declared=assignment.course.config.packages)
+    packages = pinned(of_course, libraries=recorded.libraries, declared=assignment.course.config.packages)
     names = ("autograder.py", SETTINGS, _REQUIREMENTS, wheel_name())
     refuse_others(output / name for name in names)
     kit, rubric, scale = hand_out_kit(assignment, output)

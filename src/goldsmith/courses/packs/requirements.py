@@ -18,7 +18,7 @@ _OWN = "goldsmith"
 _NAME = re.compile(r"[\w.-]+")
 
 
-def pinned(files: Mapping[str, bytes], *, torch: bool, declared: Sequence[str]) -> list[str]:
+def pinned(files: Mapping[str, bytes], *, libraries: Iterable[str], declared: Sequence[str]) -> list[str]:
     """Return lines of a requirements file: what goldsmith needs, what these files import, the `declared` modules, and
     all that those need in turn. A build's local part, as in `+cpu`, is left out: no package index has it."""
     providers = importlib.metadata.packages_distributions()
@@ -27,7 +27,7 @@ def pinned(files: Mapping[str, bytes], *, torch: bool, declared: Sequence[str]) 
     for module in declared:
         if module not in providers:
             raise CannotPackPackage(module)
-    todo, found = [*_requires(_OWN), *(["torch"] if torch else []), *known], dict[str, str]()
+    todo, found = [*_requires(_OWN), *libraries, *known], dict[str, str]()
     while todo:
         name = _normal(todo.pop())
         if name in found or name == _OWN:

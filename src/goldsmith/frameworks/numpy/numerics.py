@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from goldsmith.frameworks.draws import noting_draws
 from goldsmith.frameworks.framework import Watch
+from goldsmith.frameworks.randomness import noting_draws
 
 disturbs_operations = False
 
@@ -58,3 +58,35 @@ def disturb(array: Any, generator: np.random.Generator, least: float = 0.0) -> A
     drawn = generator.uniform(-1, 1, tuple(array.shape))
     moved = (array * (1 + drawn * max(np.finfo(array.dtype).eps, least))).astype(array.dtype)
     return np.where(array == np.round(array), array, moved)
+
+
+# --- randomness
+
+
+def seed(seed: int, *, threads: int | None = None) -> None:
+    np.random.seed(seed)
+
+
+def tolerate_nondeterminism() -> None:
+    """Do nothing: NumPy is deterministic."""
+
+
+def initial_seed() -> int | None:
+    return None  # NumPy does not tell
+
+
+def random_state() -> tuple[Any, ...]:
+    state: Any = np.random.get_state()
+    kind, keys, *rest = state
+    return kind, keys.tobytes(), *rest
+
+
+@contextlib.contextmanager
+def random_state_kept(seed: int | None = None) -> Iterator[None]:
+    before = np.random.get_state()
+    try:
+        if seed is not None:
+            np.random.seed(seed % 2**32)
+        yield
+    finally:
+        np.random.set_state(before)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import torch
 
+from goldsmith.foundation.on_import import when_imported
 from goldsmith.frameworks.framework import Watch
 from goldsmith.frameworks.torch.float64_mode import in_float64, noting_dtypes, to_float64
 from goldsmith.frameworks.torch.op_outputs import record_op_outputs
@@ -16,6 +19,7 @@ from goldsmith.frameworks.torch.optimiser_use import noting_optimisers
 from goldsmith.frameworks.torch.rounding_noise import rounding_noise
 
 disturbs_operations = True
+_COMPILER_SETTINGS = "torch._inductor.config"
 
 
 @contextlib.contextmanager
@@ -106,3 +110,74 @@ def disturb(array: Any, generator: np.random.Generator, least: float = 0.0) -> A
     if not array.is_complex():
         moved = np.where(values == np.round(values), values, moved)
     return torch.from_numpy(np.asarray(moved)).to(array.device, array.dtype)
+
+
+# --- randomness
+
+
+def seed(seed: int, *, threads: int | None = None) -> None:
+    """Seed all devices, and switch to deterministic algorithms and settings."""
+    accelerator: Any = getattr(torch, "accelerator", None)
+    if accelerator is not None and not accelerator.is_available():
+        torch.default_generator.manual_seed(seed)  # the only one; `manual_seed` would store a traceback for each device
+    else:
+        torch.manual_seed(seed)
+    if torch.cuda.is_available():
+        torch.cuda.manual_seed_all(seed)
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    _use_deterministic_algorithms()
+    torch.backends.cudnn.deterministic = True
+    torch.backends.cudnn.benchmark = False
+    torch.backends.cudnn.allow_tf32 = False
+    torch.backends.cuda.matmul.allow_tf32 = False
+    torch.set_float32_matmul_precision("highest")
+    torch.backends.mha.set_fastpath_enabled(False)  # hooks for tracing switch it off, which would change bits
+    if threads is not None:
+        torch.set_num_threads(threads)
+
+
+def _use_deterministic_algorithms(*, warn_only: bool = False) -> None:
+    """Do what torch's function of this name does, without importing `torch._inductor` to tell it, too.
+
+    Importing that takes as long as importing torch itself (1.7 s of processor time, torch 2.13), in every process that
+    runs a recipe; where it is imported later, for an optimiser or a compiler, it is told then.
+    """
+    switch: Any = getattr(torch._C, "_set_deterministic_algorithms", None)
+    if switch is None or _COMPILER_SETTINGS in sys.modules:
+        torch.use_deterministic_algorithms(True, warn_only=warn_only)
+        return
+    when_imported(_COMPILER_SETTINGS, _make_compiler_deterministic)
+    switch(True, warn_only=warn_only)
+
+
+def _make_compiler_deterministic(settings: Any) -> None:
+    if hasattr(settings, "deterministic"):  # older versions have no such setting
+        settings.deterministic = True
+
+
+def tolerate_nondeterminism() -> None:
+    """Allow operations that have no deterministic form, with a warning."""
+    _use_deterministic_algorithms(warn_only=True)
+
+
+def initial_seed() -> int | None:
+    """Return the seed of the global random state."""
+    return torch.initial_seed()
+
+
+def random_state() -> tuple[Any, ...]:
+    """Return the state of all random sources, to be compared with a later one."""
+    found = [torch.get_rng_state().numpy().tobytes()]
+    if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+        found.append(torch.cuda.get_rng_state().numpy().tobytes())
+    return tuple(found)
+
+
+@contextlib.contextmanager
+def random_state_kept(seed: int | None = None) -> Iterator[None]:
+    """Leave all random sources as they were; seed them, if there is a seed."""
+    devices = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else ()  # type: ignore[no-untyped-call]
+    with torch.random.fork_rng(devices=list(devices)):
+        if seed is not None:
+            torch.manual_seed(seed)
+        yield

@@ -16,11 +16,11 @@ from typing import Any
 
 import msgspec
 
+from goldsmith.frameworks.devices import NoSuchDevice, check_device
+from goldsmith.frameworks.framework import active, is_module, registered
 from goldsmith.recipe.seeding import seed_everything
 from goldsmith.runs.implementation import SideJob, SideProblem
 from goldsmith.runs.live.run_record import failure_of
-from goldsmith.weights.models import is_module
-from goldsmith.worker.devices import NoSuchDevice, check_device
 
 _OWN_INPUTS = "inputs_candidate"
 _EXTRAS = ("loss", "optimizer", "convert")
@@ -57,9 +57,8 @@ def build(job: SideJob) -> Built:
     built = _from_setup(job) if job.setup else _from_target(job)
     if job.convert:
         built = replace(built, convert=_converter(job))
-    torch = sys.modules.get("torch")
-    if torch is not None:  # an operation that has no deterministic form is no reason not to run a model
-        torch.use_deterministic_algorithms(True, warn_only=True)
+    for framework in active():  # an operation that has no deterministic form is no reason not to run a model
+        framework.numerics.tolerate_nondeterminism()
     return built
 
 
@@ -221,10 +220,9 @@ def _evaluate(text: str, names: Mapping[str, Any], option: str, shown: str) -> A
     import numpy as np
 
     known: dict[str, Any] = {**names, "np": np, "numpy": np}
-    if "torch" in text and importlib.util.find_spec("torch") is not None:
-        import torch
-
-        known["torch"] = torch
+    for item in registered():
+        if item.name in text and importlib.util.find_spec(item.name) is not None:
+            known[item.name] = importlib.import_module(item.name)
     try:
         return eval(code, known)
     except Exception as error:

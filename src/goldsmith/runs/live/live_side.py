@@ -7,7 +7,8 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from goldsmith.frameworks.framework import Watch, numerics_of
+from goldsmith.frameworks.framework import Watch, is_module, numerics_of
+from goldsmith.frameworks.randomness import random_state_kept, random_states
 from goldsmith.frameworks.torch.weight_use import unused_parameters
 from goldsmith.gold.arrays import array_hash, dtype_name, is_array, is_tensor
 from goldsmith.instruments.module_traces import Tracer
@@ -50,13 +51,12 @@ from goldsmith.runs.live.model_facts import (
 from goldsmith.runs.live.own_inputs import own_input_sets, same_inputs
 from goldsmith.runs.live.returned_values import InputSet, backward_total, copied, input_sets, moved, named_values
 from goldsmith.runs.live.run_record import failure_of, trace_of, what_drew
-from goldsmith.runs.live.working_model import WorkingModel, random_state_kept, random_states
+from goldsmith.runs.live.working_model import WorkingModel
 from goldsmith.runs.requests import RunRequest
 from goldsmith.runs.run import Run, RunFacts
 from goldsmith.weights.converted import CannotConvert, Convert, ConvertedModule
 from goldsmith.weights.held_numbers import HeldNumbers, numbers_held, pairs_by_numbers, round_weights
 from goldsmith.weights.load import LoadedModule, weight_facts
-from goldsmith.weights.models import is_module
 from goldsmith.weights.object_weights import slots_beside
 from goldsmith.weights.placement import BY_RULE, BY_SHAPE, Placed
 from goldsmith.weights.rules import Adapter

@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
+from goldsmith.frameworks.framework import is_module
 from goldsmith.gold.arrays import dtype_name, is_tensor
 from goldsmith.gold.call_forms import tensors_in
 from goldsmith.gold.facts import WeightFacts
 from goldsmith.runs.implementation import LINEAR, OTHER, TABLE
 from goldsmith.runs.live.returned_values import InputSet
 from goldsmith.weights.load import unregistered
-from goldsmith.weights.models import is_module
 from goldsmith.weights.object_weights import slots_beside
 from goldsmith.weights.placement import Placed
 

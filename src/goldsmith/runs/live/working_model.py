@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import random
-import sys
 from collections.abc import Callable, Iterator, MutableMapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -135,37 +133,3 @@ def _places(model: torch.nn.Module) -> Iterator[_Parameter | _Entry]:
             for name, value in list(owner.items()):
                 if isinstance(value, torch.Tensor) and id(value) not in known and not is_lazy(value):
                     yield _Entry(owner, name)
-
-
-@contextlib.contextmanager
-def random_state_kept(seed: int) -> Iterator[None]:
-    """Seed every random source within this context, and leave them as they were."""
-    torch, numpy = sys.modules.get("torch"), sys.modules.get("numpy")
-    before, numbers = random.getstate(), numpy.random.get_state() if numpy else None
-    devices = range(torch.cuda.device_count()) if torch and torch.cuda.is_initialized() else ()
-    try:
-        with torch.random.fork_rng(devices=list(devices)) if torch else contextlib.nullcontext():
-            random.seed(seed)
-            if numpy:
-                numpy.random.seed(seed % 2**32)
-            if torch:
-                torch.manual_seed(seed)
-            yield
-    finally:
-        random.setstate(before)
-        if numpy:
-            numpy.random.set_state(numbers)
-
-
-def random_states() -> tuple[Any, ...]:
-    """Return the state of every random source, to be compared with a later one."""
-    torch, numpy = sys.modules.get("torch"), sys.modules.get("numpy")
-    found: list[Any] = [random.getstate()]
-    if numpy:
-        name, keys, *rest = numpy.random.get_state()
-        found.append((name, keys.tobytes(), *rest))
-    if torch:
-        found.append(torch.get_rng_state().numpy().tobytes())
-        if torch.cuda.is_initialized():
-            found.append(torch.cuda.get_rng_state().numpy().tobytes())
-    return tuple(found)

@@ -1,11 +1,34 @@
-"""Notice calls of functions that draw random numbers, as those of `random` and `numpy.random`."""
+"""Global random states, of Python and of all libraries in use: compared, kept, and drawn from."""
 
 from __future__ import annotations
 
 import contextlib
+import random
 from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import Any
+
+from goldsmith.frameworks.framework import active
+
+
+def random_states() -> tuple[Any, ...]:
+    """Return the state of every random source, to be compared with a later one."""
+    return random.getstate(), *(framework.numerics.random_state() for framework in active())
+
+
+@contextlib.contextmanager
+def random_state_kept(seed: int | None = None) -> Iterator[None]:
+    """Leave every random source as it was; within this context they are seeded, if there is a seed."""
+    before = random.getstate()
+    with contextlib.ExitStack() as stack:
+        for framework in active():
+            stack.enter_context(framework.numerics.random_state_kept(seed))
+        if seed is not None:
+            random.seed(seed)
+        try:
+            yield
+        finally:
+            random.setstate(before)
 
 
 @contextlib.contextmanager

@@ -1,0 +1,6 @@
+"""NumPy has no models; objects that hold arrays are those of everybody (`weights/object_weights.py`)."""
+
+from __future__ import annotations
+
+TYPES: tuple[type, ...] = ()
+OPTIMISERS: tuple[type, ...] = ()

@@ -1,0 +1,31 @@
+"""NumPy in a process, which knows of no device but the CPU."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def preload() -> None:
+    """Do nothing: to import NumPy is all."""
+
+
+def devices() -> list[str]:
+    return []
+
+
+def device_names() -> list[str]:
+    return []
+
+
+def has_device(device: str) -> bool:
+    return False
+
+
+def environment(device: str) -> dict[str, Any]:
+    return {"numpy": np.__version__}
+
+
+def cpu_capability() -> str:
+    return ""
