@@ -18,6 +18,7 @@ from goldsmith.comparison.pairs import ABSENT, Pair, pairs_of
 from goldsmith.comparison.precision_paths import ComputePath, route_for
 from goldsmith.comparison.results import Comparison, LeafComparison
 from goldsmith.comparison.sketched import compare_sketched
+from goldsmith.frameworks.framework import arrays_of
 from goldsmith.gold.sketches.sketch import Sketch
 from goldsmith.gold.tolerances import Tolerance
 from goldsmith.gold.trace_tensors import LeftOut
@@ -136,26 +137,15 @@ class _Engine:
         notes: tuple[str, ...],
     ) -> LeafComparison | None:
         """Compare two leaves on the device that both are on; return None if the host has to."""
-        import torch
-
-        from goldsmith.comparison.device_pass import DevicePass, memory_order, on_one_device
-
-        if not on_one_device(ours, gold) or (by_parts and ours.form.kind != gold.form.kind):
+        if by_parts and ours.form.kind != gold.form.kind:
             return None
-        one, two = ours.tensor, gold.tensor
-        if by_parts:
-            one, two = (torch.view_as_real(part.resolve_conj()) for part in (one, two))
-            notes = (*notes, "complex numbers count as two")
-        order = memory_order(two)
-        if order is not None:
-            one, two = one.permute(order), two.permute(order)
         route = route_for(_part_of(ours.form, by_parts), _part_of(gold.form, by_parts), self._buffers, False)
-        found = DevicePass(route, limit, self._nan_agrees(path))
-        try:
-            if not found.run_on_device(one.contiguous(), two.contiguous()):
-                return None
-        except torch.OutOfMemoryError:
+        device = arrays_of(gold.tensor).device_of(gold.tensor)
+        compared = device.compare(ours, gold, by_parts, route, limit, self._nan_agrees(path))
+        if compared is None:
             return None
+        found, order = compared
+        notes = (*notes, "complex numbers count as two") if by_parts else notes
         return from_pass(path, ours, gold, found, limit, same_dtype, order, notes, guessing=self._guessing)
 
     def _nan_agrees(self, path: str) -> bool:

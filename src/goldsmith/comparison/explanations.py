@@ -8,14 +8,14 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
 from goldsmith.comparison.blocks import Buffers, Reader, blocks_of, pages_of, release
-from goldsmith.comparison.device_views import DeviceView, prefetch
-from goldsmith.comparison.leaves import BFLOAT16, Array, DeviceLeaf, Form, Leaf
+from goldsmith.comparison.leaves import BFLOAT16, Array, DeviceLeaf, DeviceView, Form, Leaf
 from goldsmith.comparison.precision_paths import route_for
+from goldsmith.frameworks.framework import arrays_of
 
 _SAMPLE = 1024
 _STRIDE = 11400714819323198485  # 2**64 over the golden ratio: spreads indices evenly over any size
@@ -61,8 +61,9 @@ class _Suspect:
     @classmethod
     def of(cls, actual: Leaf, gold: Leaf, buffers: Buffers) -> _Suspect | None:
         if isinstance(actual, DeviceLeaf) and isinstance(gold, DeviceLeaf) and _can_view(actual, gold):
-            ours: Any = DeviceView(actual.tensor)
-            theirs: Any = DeviceView(gold.tensor)
+            device = arrays_of(gold.tensor).device_of(gold.tensor)
+            ours: Any = device.view(actual.tensor)
+            theirs: Any = device.view(gold.tensor)
             is_large = False
         else:
             ours, theirs = actual.array, gold.array
@@ -92,8 +93,8 @@ class _Suspect:
         self.release()
         if not _close(one, two * factor + offset, allowed):
             return False
-        if isinstance(ours, DeviceView):
-            return ours.fits(theirs, factor, offset, allowed)
+        if _is_on_device(ours):
+            return bool(ours.fits(theirs, factor, offset, allowed))
         route = route_for(self.actual.form, self.gold.form, self.buffers, in_single=True)
         readers = Reader(ours, "one", self.buffers), Reader(theirs, "two", self.buffers)
         number = route.working.type
@@ -229,8 +230,12 @@ def _transposed(suspect: _Suspect) -> Iterator[str]:
 
 def _prefetch(candidates: Sequence[Any]) -> None:
     """Sample several views of one tensor on a device at once; arrays on the host are sampled as they are needed."""
-    if candidates and isinstance(candidates[0], DeviceView):
-        prefetch(candidates, _places(candidates[0].shape, _SAMPLE))
+    if candidates and _is_on_device(candidates[0]):
+        candidates[0].prefetch(candidates, _places(candidates[0].shape, _SAMPLE))
+
+
+def _is_on_device(array: object) -> TypeGuard[Any]:
+    return isinstance(array, DeviceView)
 
 
 def _moved(order: tuple[int, ...]) -> int:
@@ -238,11 +243,11 @@ def _moved(order: tuple[int, ...]) -> int:
 
 
 def _is_contiguous(array: Any) -> bool:
-    return bool(array.tensor.is_contiguous() if isinstance(array, DeviceView) else array.flags.c_contiguous)
+    return bool(array.is_contiguous if _is_on_device(array) else array.flags.c_contiguous)
 
 
 def _flip(array: Any, axis: int) -> Any:
-    return array.flip(axis) if isinstance(array, DeviceView) else np.flip(array, axis)
+    return array.flip(axis) if _is_on_device(array) else np.flip(array, axis)
 
 
 def _can_view(actual: DeviceLeaf, gold: DeviceLeaf) -> bool:
@@ -272,7 +277,7 @@ def _order(suspect: _Suspect, ours: Any, theirs: Any) -> Array | None:
     count = ours.shape[0]
     # Slices alone give a view, which is not copied from a device.
     where: Any = (slice(None), *_places(theirs.shape[1:], _COLUMNS)) if theirs.ndim > 1 else (np.arange(count),)
-    if isinstance(ours, DeviceView) and not ours.may_be_permuted(theirs, where, suspect.allowed):
+    if _is_on_device(ours) and not ours.may_be_permuted(theirs, where, suspect.allowed):
         return None
     one = _numbers(ours[where], suspect.actual.form).reshape(count, -1)
     two = _numbers(theirs[where], suspect.gold.form).reshape(count, -1)
@@ -290,7 +295,7 @@ def _order(suspect: _Suspect, ours: Any, theirs: Any) -> Array | None:
 
 
 def _is_order(suspect: _Suspect, ours: Any, theirs: Any, order: Array) -> bool:
-    if isinstance(ours, DeviceView):
+    if _is_on_device(ours):
         return suspect.fits(ours.rows(order), theirs)
     row = theirs[0].size
     step = max(1, _SORTABLE // 4 // max(1, row))
@@ -333,7 +338,7 @@ def _rounded(suspect: _Suspect) -> Iterator[str]:
     for name in _SMALLER.get(gold.form.significand, ()) if gold.form.kind == "f" else ():
         near = _numbers(ours[suspect.places], suspect.actual.form), suspect.golds
         if float(np.mean(_fits_in(suspect.golds, name))) < 0.5 and _is_rounded(*near, name):
-            if isinstance(ours, DeviceView):
+            if _is_on_device(ours):
                 if ours.is_rounded(suspect.theirs, name, _unit(name), _smallest(name)):
                     yield f"actual is gold rounded to {name}"
                 continue

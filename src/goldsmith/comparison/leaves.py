@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import numpy.typing as npt
 
 from goldsmith.errors.recipe import MissingPackage
 from goldsmith.foundation.syntax import parsing
+from goldsmith.frameworks.framework import arrays_of, writer_of
 from goldsmith.gold.arrays import is_tensor
 from goldsmith.gold.files import read_payload
 from goldsmith.gold.safetensors_reader import Bfloat16, open_mapped
@@ -61,10 +61,6 @@ BFLOAT16 = FORMS["bfloat16"]
 _PYTHON = {bool: FORMS["bool"], int: FORMS["int64"], float: FORMS["float64"], complex: FORMS["complex128"]}
 _OF_DTYPE: dict[Any, Form] = {np.dtype(name): form for name, form in FORMS.items() if form is not BFLOAT16}
 _OF_TENSOR: dict[Any, Form | None] = {}
-COMPARED_ON = ("cuda",)
-"""Types of device whose tensors are compared where they are; those of others are copied to the host."""
-MIN_DEVICE_SIZE = 2**16
-"""Elements; a smaller tensor is copied sooner than a kernel's results are."""
 
 
 class Leaf:
@@ -105,7 +101,7 @@ class DeviceLeaf(Leaf):
     @property
     def array(self) -> Array:  # type: ignore[override]
         if self._copy is None:
-            self._copy = _host_copy(self.tensor, self.form)
+            self._copy = _host_copy(self.tensor)
         return self._copy
 
     @property
@@ -114,6 +110,11 @@ class DeviceLeaf(Leaf):
 
     def item(self, index: tuple[int, ...]) -> Any:
         return self.tensor[index].item()
+
+
+class DeviceView:
+    """A view of a tensor on a device, whose elements are copied to the host only where they are asked for; a
+    framework's own (`frameworks/torch/device_views.py`) knows how."""
 
 
 class Plain:
@@ -135,10 +136,10 @@ def leaf_of(value: Any, path: str) -> Leaf | Plain:
     if kind is np.ndarray:
         form = _OF_DTYPE.get(value.dtype)
         return Leaf(value, form) if form is not None else _array(value, path)
-    if is_tensor(value):
-        return _tensor(value, path)
     if kind in _PYTHON:
         return _python(value)
+    if is_tensor(value):
+        return _tensor(value, path)
     if value is None or isinstance(value, bytes):
         return Plain(value)
     if isinstance(value, str):
@@ -172,31 +173,22 @@ def _array(array: Array, path: str) -> Leaf:
 
 
 def _tensor(tensor: Any, path: str) -> Leaf:
-    torch = sys.modules["torch"]
-    if tensor.layout is not torch.strided or tensor.is_nested:
-        raise NotComparable(path, "a sparse or nested tensor", "convert it with .to_dense()")
-    if tensor.is_quantized:
-        raise NotComparable(path, "a quantised tensor", "convert it with .dequantize()")
-    if tensor.device.type == "meta":
-        raise NotComparable(path, "a tensor without data (device meta)", "compute it on a real device")
-    form = _OF_TENSOR.get(tensor.dtype) or _OF_TENSOR.setdefault(tensor.dtype, FORMS.get(_dtype_name(tensor)))
+    arrays = arrays_of(tensor)
+    refused = arrays.refusal(tensor)
+    if refused is not None:
+        raise NotComparable(path, *refused)
+    form = _OF_TENSOR.get(tensor.dtype) or _OF_TENSOR.setdefault(tensor.dtype, FORMS.get(arrays.dtype(tensor)))
     if form is None:
         raise NotComparable(path, f"a tensor of {tensor.dtype}", "convert it with .float() or .to(torch.complex64)")
-    if tensor.device.type in COMPARED_ON and tensor.numel() >= MIN_DEVICE_SIZE:
-        return DeviceLeaf(tensor.detach(), form)
-    return Leaf(_host_copy(tensor, form), form)
+    if arrays.device_of(tensor) is not None:
+        return DeviceLeaf(arrays.detached(tensor), form)
+    return Leaf(_host_copy(tensor), form)
 
 
-def _host_copy(tensor: Any, form: Form) -> Array:
-    if form is BFLOAT16:
-        bits: Array = tensor.detach().cpu().view(sys.modules["torch"].int16).numpy()
-        return bits.view(np.uint16)
-    host: Array = tensor.numpy(force=True)
-    return host
-
-
-def _dtype_name(tensor: Any) -> str:
-    return str(tensor.dtype).removeprefix("torch.")
+def _host_copy(tensor: Any) -> Array:
+    host = arrays_of(tensor).to_numpy(tensor)
+    found: Array = host.bits if isinstance(host, Bfloat16) else host
+    return found
 
 
 def _foreign(value: Any, path: str) -> Leaf | Plain:
@@ -239,11 +231,10 @@ def opened(path: Path) -> Any:
 
 
 def _load(path: Path) -> Any:
+    library = writer_of(".pt")
     try:
-        import torch
-    except ModuleNotFoundError:
-        raise MissingPackage("torch", path.name) from None
-    try:
-        return torch.load(path, mmap=True, weights_only=True, map_location="cpu")
-    except RuntimeError:  # written before torch 1.6: not an archive that can be mapped
-        return torch.load(path, weights_only=True, map_location="cpu")
+        return library.arrays.load(path, mapped=True)
+    except ModuleNotFoundError as missing:
+        if missing.name != library.name:
+            raise
+        raise MissingPackage(library.name, path.name) from None

@@ -12,7 +12,8 @@ import functools
 import importlib
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol, TypeGuard, cast
 
@@ -45,6 +46,102 @@ class Arrays(Protocol):
     TYPES: tuple[type, ...]
     """The classes of its arrays."""
 
+    def dtype(self, array: Any) -> str:
+        """Name an array's dtype, as all libraries do: `float32`."""
+        ...
+
+    def to_numpy(self, array: Any) -> Any:
+        """Return the same numbers on the host, as an array of NumPy or, for a dtype that NumPy lacks, `Bfloat16`."""
+        ...
+
+    def raw_bytes(self, array: Any) -> memoryview:
+        """Return the bytes of its numbers, in the order of its axes."""
+        ...
+
+    def from_numpy(self, array: Any, dtype: str = "") -> Any:
+        """Return what `to_numpy` returns as an array of this library, in another dtype if one is named."""
+        ...
+
+    def like(self, values: Any, template: Any) -> Any:
+        """Return an array of any library as one of this library, on the template's device."""
+        ...
+
+    def copy(self, array: Any) -> Any:
+        """Copy the numbers, where they are; no gradients go back to the original."""
+        ...
+
+    def host_copy(self, array: Any) -> Any:
+        """Copy the numbers to the host, in the order of the axes."""
+        ...
+
+    def detached(self, array: Any) -> Any:
+        """Return the array without its history."""
+        ...
+
+    def learning_as(self, array: Any, template: Any) -> Any:
+        """Let gradients be recorded for an array if they are for the template."""
+        ...
+
+    def place(self, array: Any, device: str) -> Any:
+        """Return an array on a device."""
+        ...
+
+    def cast(self, array: Any, dtype: str) -> Any:
+        """Return floating numbers in a dtype, complex ones in the one with such parts."""
+        ...
+
+    def moved(self, array: Any, device: Any, dtype: str) -> Any:
+        """Return a fresh copy on a device, floating numbers in a dtype if one is named."""
+        ...
+
+    def as_pairs(self, array: Any) -> Any:
+        """Return complex numbers as pairs along a new last axis."""
+        ...
+
+    def equal(self, one: Any, two: Any) -> bool:
+        """Say whether two arrays of this library have the same shape and numbers."""
+        ...
+
+    def memory_id(self, array: Any) -> int:
+        """Return where an array's memory begins, which arrays may share."""
+        ...
+
+    def is_dense(self, array: Any) -> bool:
+        """Say whether every element is stored."""
+        ...
+
+    def is_storable(self, array: Any) -> bool:
+        """Say whether a file can hold its numbers for other readers."""
+        ...
+
+    def refusal(self, array: Any) -> tuple[str, str] | None:
+        """Say what an array is whose numbers cannot be compared, and what to do; None if they can."""
+        ...
+
+    def unwrapped(self, array: Any) -> Any:
+        """Return the array behind what code sees inside the library's transformations."""
+        ...
+
+    def device_of(self, array: Any) -> Any:
+        """Return what compares a large array on its device (`frameworks/torch/device_pass.py`); None for the host."""
+        ...
+
+    def save(self, payload: Mapping[str, Any]) -> bytes:
+        """Encode nested arrays and plain values as the library's own files are."""
+        ...
+
+    def load(self, path: Path, *, mapped: bool = False) -> Any:
+        """Read such a file, which may be forged; mapped into memory, where that can be."""
+        ...
+
+    def save_tensors(self, tensors: Mapping[str, Any], metadata: dict[str, str] | None = None) -> bytes:
+        """Encode arrays by name, those of NumPy too, as a safetensors file."""
+        ...
+
+    def load_tensors(self, path: Path) -> dict[str, Any]:
+        """Read a safetensors file as arrays of this library."""
+        ...
+
 
 class Models(Protocol):
     """Models of a library, or of several that are built on it."""
@@ -63,6 +160,10 @@ class Numerics(Protocol):
 
     def conditions(self, watch: Watch, **wanted: Any) -> contextlib.AbstractContextManager[None]:
         """Hold the conditions that `conditions` below describes; one that the library cannot hold changes nothing."""
+        ...
+
+    def without_gradients(self) -> contextlib.AbstractContextManager[Any]:
+        """Record no gradients within this context."""
         ...
 
     def seed(self, seed: int, *, threads: int | None = None) -> None:
@@ -130,6 +231,11 @@ class Framework:
         self.name, self._package = name, package
 
     @functools.cached_property
+    def suffix(self) -> str:
+        """Return the suffix of files that the library writes; empty if it has none of its own."""
+        return str(getattr(importlib.import_module(self._package), "SUFFIX", ""))
+
+    @functools.cached_property
     def arrays(self) -> Arrays:
         return cast(Arrays, self._part("arrays"))
 
@@ -159,12 +265,19 @@ def framework_of(value: object) -> Framework | None:
     known = _OF_TYPE.get(kind)
     if known is not None or kind in _NO_ARRAYS:
         return known
-    for framework in active():
-        if isinstance(value, framework.arrays.TYPES):
-            if issubclass(kind, framework.arrays.TYPES):  # and not only by what it says of itself
-                _OF_TYPE[kind] = framework
-            return framework
+    for item in active():
+        if isinstance(value, item.arrays.TYPES):
+            if issubclass(kind, item.arrays.TYPES):  # and not only by what it says of itself
+                _OF_TYPE[kind] = item
+            return item
     return None
+
+
+def arrays_of(array: Any) -> Arrays:
+    """Return the functions for arrays of this array's library."""
+    found = framework_of(array)
+    assert found is not None
+    return found.arrays
 
 
 def models_of(value: object) -> Models | None:
@@ -187,14 +300,24 @@ def is_optimiser_class(kind: object) -> bool:
 
 def numerics_of(array: Any) -> Numerics:
     """Return the numerics of an array's library."""
-    framework = framework_of(array)
-    assert framework is not None
-    return framework.numerics
+    found = framework_of(array)
+    assert found is not None
+    return found.numerics
 
 
 def active() -> list[Framework]:
     """Return the frameworks whose libraries have been imported in this process."""
     return [item for item in registered() if item.name in sys.modules]
+
+
+def storing() -> Framework:
+    """Return the library whose files hold what is recorded: the one in use, NumPy where no other has files."""
+    return next((item for item in reversed(active()) if item.suffix), framework("numpy"))
+
+
+def writer_of(suffix: str) -> Framework:
+    """Return the library that writes files with this suffix; it is imported when it is used."""
+    return next(item for item in registered() if item.suffix == suffix)
 
 
 def framework(name: str) -> Framework:
@@ -242,6 +365,15 @@ def conditions(**wanted: Any) -> Iterator[Watch]:
     """
     watch = Watch()
     with contextlib.ExitStack() as stack:
-        for framework in active():
-            stack.enter_context(framework.numerics.conditions(watch, **wanted))
+        for item in active():
+            stack.enter_context(item.numerics.conditions(watch, **wanted))
         yield watch
+
+
+@contextlib.contextmanager
+def without_gradients() -> Iterator[None]:
+    """Record no gradients within this context, in any library in use."""
+    with contextlib.ExitStack() as stack:
+        for item in active():
+            stack.enter_context(item.numerics.without_gradients())
+        yield

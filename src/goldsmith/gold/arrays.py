@@ -1,14 +1,15 @@
-"""Convert arrays of any library to bytes, hashes and statistics. NumPy is imported on first use, torch never."""
+"""Convert arrays of any library to bytes, hashes and statistics. NumPy is imported on first use,
+other libraries never."""
 
 from __future__ import annotations
 
 import hashlib
 import math
-import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from goldsmith.foundation.nested import walk
+from goldsmith.frameworks.framework import arrays_of, framework_of
 from goldsmith.gold.facts import JUDGED_SECTIONS, LeafFacts
 from goldsmith.gold.safetensors_reader import Bfloat16
 from goldsmith.gold.sizes import root_mean_square
@@ -28,19 +29,25 @@ _PLAIN = {
 _SHOWN_BYTES = 64
 
 
-def is_tensor(value: object) -> bool:
-    """Say whether `value` is a torch tensor; there can be none unless torch has been imported."""
-    torch = sys.modules.get("torch")
-    return torch is not None and isinstance(value, torch.Tensor)
-
-
 def is_array(value: object) -> bool:
-    numpy = sys.modules.get("numpy")
-    return is_tensor(value) or (numpy is not None and isinstance(value, numpy.ndarray))
+    """Say whether a value is an array of any library in use."""
+    return framework_of(value) is not None
+
+
+def is_tensor(value: object) -> bool:
+    """Say whether a value is an array of another library than NumPy."""
+    found = framework_of(value)
+    return found is not None and found.name != "numpy"
+
+
+def is_inexact(array: Any) -> bool:
+    """Say whether an array holds floating or complex numbers."""
+    return dtype_name(array).startswith(("float", "bfloat", "complex"))
 
 
 def dtype_name(array: Any) -> str:
-    return str(array.dtype).removeprefix("torch.")
+    found = framework_of(array)
+    return found.arrays.dtype(array) if found is not None else str(array.dtype)
 
 
 def leaves_of(payload: Mapping[str, Any]) -> dict[str, Any]:
@@ -56,8 +63,8 @@ def as_numpy(value: Any) -> Any:
     if isinstance(value, Bfloat16):
         return (value.bits.astype(np.uint32) << 16).view(np.float32)
     if is_tensor(value):
-        value = value.detach().cpu()
-        value = (value.double() if value.is_floating_point() else value).numpy()
+        array = as_numpy(arrays_of(value).to_numpy(value))
+        return array.astype(np.float64) if array.dtype.kind == "f" else array
     return np.asarray(value)
 
 
@@ -123,7 +130,7 @@ def leaf_facts(path: str, value: Any) -> LeafFacts:
 def array_hash(value: Any) -> str:
     """Hash dtype, shape and bytes."""
     digest = hashlib.sha256(f"{dtype_name(value)}|{','.join(str(int(size)) for size in value.shape)}|".encode())
-    digest.update(_raw_bytes(value))
+    digest.update(arrays_of(value).raw_bytes(value))
     return digest.hexdigest()
 
 
@@ -139,19 +146,6 @@ def _plain_facts(path: str, value: Any) -> LeafFacts:
         more = f"… ({len(value)} bytes)" if len(value) > _SHOWN_BYTES else ""
         return LeafFacts(path, name, (), digest, value=f"{value[:_SHOWN_BYTES]!r}{more}")
     return LeafFacts(path, name, (), digest, value=str(value) if name == "other" else value)
-
-
-def _raw_bytes(array: Any) -> memoryview:
-    import numpy as np
-
-    if is_tensor(array):
-        torch = sys.modules["torch"]
-        flat = array.detach().cpu().resolve_conj().resolve_neg().contiguous().reshape(-1)
-        if not flat.numel():
-            return memoryview(b"")
-        return memoryview(flat.view(torch.uint8).numpy())
-    flat = np.ascontiguousarray(array).reshape(-1)
-    return flat.view(np.uint8).data if flat.size else memoryview(b"")
 
 
 def _as_numbers(array: Any) -> npt.NDArray[np.float64]:

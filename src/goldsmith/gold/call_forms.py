@@ -10,16 +10,12 @@ from itertools import islice
 from typing import Any
 
 from goldsmith.foundation.nested import leaves_in, map_tree
-from goldsmith.gold.arrays import is_array, is_tensor
+from goldsmith.frameworks.framework import arrays_of
+from goldsmith.gold.arrays import is_array
 
 TENSOR = "@tensor"
 NO_FORM = object()
 _MAX_FORM_CHARS = 4096
-_KEPT = (
-    "bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64",
-    "float16", "bfloat16", "float32", "float64", "complex64",
-)  # fmt: skip
-"""The tensor dtypes that a file can hold for other readers: no quantised and no 8-bit floating-point ones."""
 
 
 def tensors_in(value: Any) -> list[Any]:
@@ -93,9 +89,7 @@ def is_reference(form: Any) -> bool:
 
 def _is_plain_array(value: Any) -> bool:
     """Say whether the array's numbers can be stored in a trace."""
-    if is_tensor(value):
-        return str(value.layout) == "torch.strided" and str(value.dtype).removeprefix("torch.") in _KEPT
-    return value.dtype.kind in "biuf" and value.dtype.itemsize <= 8
+    return arrays_of(value).is_storable(value)
 
 
 def function_key(name: str) -> str:

@@ -6,20 +6,17 @@ torch gets `.npz` files with the same keys, so that NumPy alone is enough.
 
 from __future__ import annotations
 
-import codecs
 import hashlib
-import io
 import json
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from goldsmith.errors.recipe import MissingPackage
 from goldsmith.foundation.atomic_files import write_durably
-from goldsmith.foundation.nested import map_paths, map_tree, walk
-from goldsmith.foundation.syntax import parsing
-from goldsmith.gold.arrays import is_array, is_tensor, leaf_facts
+from goldsmith.foundation.nested import walk
+from goldsmith.frameworks.framework import storing, writer_of
+from goldsmith.gold.arrays import leaf_facts
 from goldsmith.gold.facts import FileFacts
 
 OUTPUT_KEYS = ("input", "output", "seed", "model_config", "state_dict")
@@ -28,35 +25,19 @@ SUFFIXES = (".pt", ".npz")
 TRACE_SUFFIX = ".trace.safetensors"
 REFERENCE_SUFFIX = ".reference.safetensors"
 NOISY_PREFIX = "noisy:"
-_STRUCTURE = "structure"
-_REFERENCE, _BYTES, _TEXT = "@array:", "@bytes:", "@text:"
-"""Prefixes of strings in the structure that stand for something else; a string that itself begins like one is marked as
-text."""
 
 
-def write_payload(payload: Mapping[str, Any], stem: Path, suffix: str | None = None) -> Path:
-    """Write one case's payload next to `stem`: as `.pt` if torch is in use, else as `.npz`, unless `suffix` says
-    which."""
-    if suffix == ".pt" or (suffix is None and "torch" in sys.modules):
-        path = stem.with_name(stem.name + ".pt")
-        write_durably(path, _torch_bytes(payload))
-    else:
-        path = stem.with_name(stem.name + ".npz")
-        write_durably(path, _numpy_bytes(payload))
+def write_payload(payload: Mapping[str, Any], stem: Path, suffix: str = "") -> Path:
+    """Write one case's payload next to `stem`: as the library in use writes it, unless `suffix` says which."""
+    library = writer_of(suffix) if suffix else storing()
+    path = stem.with_name(stem.name + library.suffix)
+    write_durably(path, library.arrays.save(payload))
     return path
 
 
 def trace_as_bytes(tensors: Mapping[str, Any], index: object) -> bytes:
     """Encode a trace as a safetensors file; its one metadata key holds the order in which modules and functions ran."""
-    metadata = {"goldsmith": json.dumps(index, separators=(",", ":"))}
-    torch = sys.modules.get("torch")
-    if torch is None:
-        from safetensors.numpy import save as save_arrays
-
-        return save_arrays(dict(tensors), metadata=metadata)
-    from safetensors.torch import save
-
-    return save({name: item if is_tensor(item) else torch.from_numpy(item) for name, item in tensors.items()}, metadata)
+    return storing().arrays.save_tensors(tensors, {"goldsmith": json.dumps(index, separators=(",", ":"))})
 
 
 def write_trace(tensors: Mapping[str, Any], index: object, path: Path) -> None:
@@ -86,13 +67,13 @@ def read_reference(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
 
 def read_payload(path: Path) -> dict[str, Any]:
     """Read the payload of a gold file. Raises whatever the reader raises for a damaged file."""
-    if path.suffix == ".npz":
-        return _read_numpy(path)
+    library = writer_of(path.suffix if path.suffix == ".npz" else ".pt")
     try:
-        import torch
-    except ModuleNotFoundError:
-        raise MissingPackage("torch", path.name) from None
-    payload = torch.load(path, weights_only=True, map_location="cpu")
+        payload = library.arrays.load(path)
+    except ModuleNotFoundError as missing:
+        if missing.name != library.name:
+            raise
+        raise MissingPackage(library.name, path.name) from None
     if not isinstance(payload, dict):
         return {"output": payload}
     return payload
@@ -111,71 +92,3 @@ def read_back(path: Path) -> FileFacts:
         text = str(error).strip().splitlines()
         return FileFacts(path.name, digest, error=f"{type(error).__name__}: {text[0] if text else ''}")
     return FileFacts(path.name, digest, tuple(str(key) for key in payload), tuple(leaves))
-
-
-def _torch_bytes(payload: Mapping[str, Any]) -> bytes:
-    import torch
-
-    def storable(leaf: Any) -> Any:
-        if is_array(leaf) and not is_tensor(leaf):
-            return torch.from_numpy(leaf)
-        return _EmptyBytes() if type(leaf) is bytes and not leaf else leaf
-
-    buffer = io.BytesIO()  # torch would write a path's name into the archive
-    torch.save(map_tree(storable, dict(payload)), buffer)
-    return buffer.getvalue()
-
-
-def _numpy_bytes(payload: Mapping[str, Any]) -> bytes:
-    """Encode a payload: arrays under their slash-separated path, nesting and plain values as JSON under `structure`."""
-    import numpy as np
-
-    arrays: dict[str, Any] = {}
-
-    def reference(path: str, value: Any) -> Any:
-        if is_array(value):
-            arrays[path] = value
-            return _REFERENCE + path
-        if isinstance(value, bytes):
-            arrays[path] = np.frombuffer(value, dtype=np.uint8)
-            return _BYTES + path
-        if isinstance(value, str) and value.startswith((_REFERENCE, _BYTES, _TEXT)):
-            return _TEXT + value
-        return value
-
-    structure = map_paths(reference, dict(payload), separator="/")
-    for key, value in structure.items():
-        if key not in arrays and isinstance(value, int | float):
-            arrays[key] = np.asarray(value)
-    arrays[_STRUCTURE] = np.asarray(json.dumps(structure))
-    buffer = io.BytesIO()
-    np.savez(buffer, **arrays)
-    return buffer.getvalue()
-
-
-def _read_numpy(path: Path) -> dict[str, Any]:
-    import numpy as np
-
-    with parsing, np.load(path, allow_pickle=False) as archive:  # NumPy parses headers as Python
-        if _STRUCTURE not in archive.files:
-            return {name: archive[name] for name in archive.files}
-        structure = json.loads(str(archive[_STRUCTURE]))
-
-        def restore(value: Any) -> Any:
-            if isinstance(value, str) and value.startswith(_REFERENCE):
-                return archive[value.removeprefix(_REFERENCE)]
-            if isinstance(value, str) and value.startswith(_BYTES):
-                return archive[value.removeprefix(_BYTES)].tobytes()
-            if isinstance(value, str):
-                return value.removeprefix(_TEXT)
-            return value
-
-        payload: dict[str, Any] = map_tree(restore, structure)
-        return payload
-
-
-class _EmptyBytes(bytes):
-    """Empty bytes, pickled like any others: torch's safe loader refuses what pickle calls for empty ones."""
-
-    def __reduce__(self) -> Any:
-        return codecs.encode, ("", "latin1")

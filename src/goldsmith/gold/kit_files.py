@@ -20,7 +20,9 @@ import msgspec
 
 from goldsmith.errors.handout import KitUnreadable
 from goldsmith.foundation.nested import map_tree
-from goldsmith.gold.arrays import dtype_name, is_array, is_tensor
+from goldsmith.frameworks.framework import arrays_of, framework
+from goldsmith.gold.arrays import as_numpy, dtype_name, is_array
+from goldsmith.gold.safetensors_reader import Bfloat16
 from goldsmith.gold.sketches.sketch import Sketch
 
 SCHEMA = 1
@@ -193,15 +195,9 @@ def with_arrays(value: Any, arrays: Sequence[Any]) -> Any:
 
 def _plain(array: Any) -> Any:
     """Return an array as NumPy stores it: bfloat16 as float32, which holds the same numbers."""
-    if not is_tensor(array):
-        return array
-    array = array.detach().cpu()
-    return (array.float() if dtype_name(array) == "bfloat16" else array).numpy()
+    host = arrays_of(array).to_numpy(array)
+    return as_numpy(host) if isinstance(host, Bfloat16) else host
 
 
 def _with_dtype(array: Any, name: str) -> Any:
-    if name != "bfloat16":
-        return array
-    import torch
-
-    return torch.from_numpy(array).to(torch.bfloat16)
+    return array if name != "bfloat16" else framework("torch").arrays.from_numpy(array, name)

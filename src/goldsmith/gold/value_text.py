@@ -13,13 +13,14 @@ from typing import Any
 
 from goldsmith.errors.recipe import MissingPackage
 from goldsmith.foundation.nested import walk
-from goldsmith.gold.arrays import array_hash, dtype_name, is_array, is_tensor
+from goldsmith.frameworks.framework import framework, framework_of
+from goldsmith.gold.arrays import array_hash, as_numpy, dtype_name, is_array
 from goldsmith.gold.labels import Labels, flat_items, labels_as_json, labels_from_json, nest, shape_of_nested
 
 MOST_ELEMENTS = 100
 """Elements of an array that a person may be expected to read."""
 _PER_LINE, _FLOATS_PER_LINE = 8, 4
-_TAG, _TORCH, _SHAPE = "@", "torch.", "shape"
+_TAG, _PLAIN, _SHAPE = "@", "numpy", "shape"
 _HALF = "bfloat16"
 _NUMBERS = frozenset(
     ["bool", "complex64", "complex128", _HALF]
@@ -110,14 +111,12 @@ def _leaf_as_json(value: Any) -> Any:
 def _array_as_json(array: Any) -> dict[str, Any]:
     name = dtype_name(array)
     shape = tuple(int(size) for size in array.shape)
-    host = array.double().numpy() if is_tensor(array) and name == _HALF else _host(array)
+    library = framework_of(array)
+    assert library is not None
+    host = as_numpy(array) if name == _HALF else library.arrays.to_numpy(array)
     flat = [_number_as_json(item, host.dtype) for item in host.reshape(-1)]
-    tag = f"{_TAG}{_TORCH if is_tensor(array) else ''}{name}"
+    tag = f"{_TAG}{'' if library.name == _PLAIN else f'{library.name}.'}{name}"
     return {tag: nest(flat, shape)} if flat else {tag: [], _SHAPE: list(shape)}
-
-
-def _host(array: Any) -> Any:
-    return array.resolve_conj().resolve_neg().numpy() if is_tensor(array) else array
 
 
 def _number_as_json(item: Any, dtype: Any) -> Any:
@@ -141,7 +140,7 @@ def _leaf_from_json(name: str, given: Any, shape: list[int] | None) -> Any:
     if name == "float":
         return float(given)
     axes = tuple(shape) if shape is not None else shape_of_nested(given)
-    dtype = name.removeprefix(_TORCH)
+    library, _, dtype = name.rpartition(".")
     if dtype not in _NUMBERS:
         return labels_from_json(name, given, axes)
     import numpy as np
@@ -151,18 +150,15 @@ def _leaf_from_json(name: str, given: Any, shape: list[int] | None) -> Any:
     numbers = [complex(item) if wide.kind == "c" else float(item) if wide.kind == "f" else item for item in flat]
     with np.errstate(all="ignore"):
         array = np.array(numbers, dtype=wide).reshape(axes)
-    if not name.startswith(_TORCH):
-        return array
     try:
-        import torch
+        return framework(library or _PLAIN).arrays.from_numpy(array, dtype if dtype == _HALF else "")
     except ModuleNotFoundError:
-        raise MissingPackage("torch", "gold with tensors") from None
-    return torch.from_numpy(array).to(torch.bfloat16) if dtype == _HALF else torch.from_numpy(array)
+        raise MissingPackage(library, "gold with tensors") from None
 
 
 def _is_same(one: Any, two: Any) -> bool:
     if is_array(one) or is_array(two):
-        same_library = is_array(one) and is_array(two) and is_tensor(one) == is_tensor(two)
+        same_library = framework_of(one) is framework_of(two)
         return same_library and array_hash(one) == array_hash(two)
     return type(one) is type(two) and repr(one) == repr(two)
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 from goldsmith.foundation.nested import leaves_in
-from goldsmith.gold.arrays import array_hash, is_tensor
+from goldsmith.frameworks.framework import arrays_of
+from goldsmith.gold.arrays import array_hash
 from goldsmith.gold.call_forms import tensors_in
 
 
@@ -27,23 +27,14 @@ def contents_of(values: Any) -> set[str]:
 
 def copy_of(array: Any) -> Any:
     """Return a copy on the CPU of the current numbers."""
-    if not is_tensor(array):
-        return array.copy(order="C")
-    import torch
-
-    return array.detach().cpu().clone(memory_format=torch.contiguous_format)
+    return arrays_of(array).host_copy(array)
 
 
 def is_wrapped(array: Any) -> bool:
-    """Return whether an array is what code sees inside one of torch.func's transformations."""
-    return is_tensor(array) and sys.modules["torch"]._C._functorch.is_functorch_wrapped_tensor(array)
+    """Return whether an array is what code sees inside one of the library's transformations."""
+    return unwrapped(array) is not array
 
 
 def unwrapped(array: Any) -> Any:
-    """Return the tensor behind what code sees inside torch.func's transformations: all items of a batch, for one."""
-    while is_wrapped(array):
-        functorch = sys.modules["torch"]._C._functorch
-        axis = functorch.maybe_get_bdim(array)
-        array = functorch.get_unwrapped(array)
-        array = array if axis < 0 else array.movedim(axis, 0)
-    return array
+    """Return the array behind what code sees inside the library's transformations: all items of a batch, for one."""
+    return arrays_of(array).unwrapped(array)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import base64
 import math
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,8 @@ from typing import Any
 import msgspec
 
 from goldsmith.foundation.struct_types import prepare_types
-from goldsmith.gold.arrays import is_array, is_tensor
+from goldsmith.frameworks.framework import arrays_of, storing
+from goldsmith.gold.arrays import dtype_name, is_array
 from goldsmith.gold.safetensors_reader import parse_bytes
 from goldsmith.runs.run import Run, RunFacts
 
@@ -128,15 +128,7 @@ def _next(size: int) -> int:
 
 def arrays_as_bytes(arrays: Mapping[str, Any]) -> bytes:
     """Encode arrays of any library as a safetensors file."""
-    torch = sys.modules.get("torch")
-    if torch is None:
-        from safetensors.numpy import save
-
-        return save({name: array.copy() for name, array in arrays.items()})
-    from safetensors.torch import save as save_tensors
-
-    tensors = {name: item if is_tensor(item) else torch.from_numpy(item) for name, item in arrays.items()}
-    return save_tensors({name: item.detach().cpu().contiguous().clone() for name, item in tensors.items()})
+    return storing().arrays.save_tensors({name: arrays_of(item).host_copy(item) for name, item in arrays.items()})
 
 
 def arrays_in(leaves: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
@@ -144,11 +136,8 @@ def arrays_in(leaves: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...
     arrays = {path: leaf for path, leaf in leaves.items() if is_array(leaf)}
     pairs = []
     for path, leaf in arrays.items():
-        if is_tensor(leaf) and leaf.is_complex():
-            arrays[path] = sys.modules["torch"].view_as_real(leaf.resolve_conj())
-            pairs.append(path)
-        elif not is_tensor(leaf) and leaf.dtype.kind == "c":
-            arrays[path] = leaf.view(leaf.real.dtype).reshape(*leaf.shape, 2)
+        if dtype_name(leaf).startswith("complex"):
+            arrays[path] = arrays_of(leaf).as_pairs(leaf)
             pairs.append(path)
     return arrays, tuple(pairs)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
@@ -10,11 +9,10 @@ from typing import Any
 import numpy as np
 
 from goldsmith.frameworks import framework
-from goldsmith.frameworks.framework import Watch, numerics_of
+from goldsmith.frameworks.framework import Watch, arrays_of, numerics_of
 from goldsmith.gold.arrays import is_tensor
 from goldsmith.runs.conditions import OWN, WIDE, Conditions
 
-_COMPLEX = {"float32": "complex64", "float64": "complex128"}
 _MARKED = {"marked": True, "unmarked": False, "": None}
 
 
@@ -53,7 +51,4 @@ def input_change(wanted: Conditions, on_noise: Callable[[], None] = lambda: None
 def _converted(array: Any, wanted: Conditions) -> Any:
     if wanted.precision == WIDE and not wanted.halves:
         return numerics_of(array).widened(array)
-    if is_tensor(array):
-        dtype = _COMPLEX[wanted.precision] if array.is_complex() else wanted.precision
-        return array.to(getattr(sys.modules["torch"], dtype))
-    return array.astype(_COMPLEX[wanted.precision] if array.dtype.kind == "c" else wanted.precision)
+    return arrays_of(array).cast(array, wanted.precision)

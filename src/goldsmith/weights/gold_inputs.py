@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from goldsmith.errors.recipe import RecipeMisuse
-from goldsmith.frameworks.framework import is_module
-from goldsmith.gold.arrays import is_array, is_tensor
+from goldsmith.frameworks.framework import arrays_of, is_module
+from goldsmith.gold.arrays import is_array, is_inexact
 from goldsmith.gold.facts import WeightFacts
 from goldsmith.gold.payload import from_file
 from goldsmith.process.messages import KeptCase
@@ -84,10 +84,9 @@ class GoldInputs:
 
     def _fill_like(self, made: Any, kept: Any) -> Any:
         """Return `kept` in the form of `made`; what cannot be stored in gold stays as it was made."""
-        if is_tensor(made):
-            return self._copy(kept).to(made.device).requires_grad_(made.requires_grad)
         if is_array(made):
-            return self._copy(kept.numpy() if is_tensor(kept) else kept)
+            arrays = arrays_of(made)
+            return arrays.learning_as(self._copy(arrays.like(kept, made)), made)
         if isinstance(made, dict) and isinstance(kept, dict):
             poured = copy.copy(made)
             for key, item in made.items():
@@ -107,12 +106,5 @@ class GoldInputs:
         return kept if plain else made
 
     def _copy(self, array: Any) -> Any:
-        own = array.clone() if is_tensor(array) else array.copy()
-        return self.change(own) if _is_floating(own) else own
-
-
-def _is_floating(array: Any) -> bool:
-    """Return whether an array holds floating or complex numbers."""
-    if is_tensor(array):
-        return bool(array.is_floating_point() or array.is_complex())
-    return array.dtype.kind in "fc"
+        own = arrays_of(array).copy(array)
+        return self.change(own) if is_inexact(own) else own

@@ -11,6 +11,7 @@ from typing import Any
 
 from goldsmith.errors.recipe import RecipeMisuse
 from goldsmith.foundation.nested import map_tree, walk
+from goldsmith.frameworks.framework import arrays_of
 from goldsmith.gold.arrays import array_hash, is_array, is_tensor
 
 
@@ -154,7 +155,7 @@ def to_device(value: Any, device: str) -> Any:
         return value
 
     def move(leaf: Any) -> Any:
-        return leaf.detach().to(device).requires_grad_(leaf.requires_grad) if is_tensor(leaf) else leaf
+        return arrays_of(leaf).place(leaf, device) if is_array(leaf) else leaf
 
     return map_tree(move, value, is_leaf=lambda item: hasattr(item, "_fields"))
 
@@ -169,9 +170,9 @@ def _key(key: Any, path: str) -> str | int:
 
 def _copy_array(array: Any, path: str) -> Any:
     if is_tensor(array):
-        if array.is_sparse or array.layout != sys.modules["torch"].strided or array.is_quantized:
+        if not arrays_of(array).is_dense(array):
             raise RecipeMisuse(f"{path} is a sparse or quantised tensor; record it dense (`.to_dense()`)")
-        return array.detach().cpu().clone(memory_format=sys.modules["torch"].contiguous_format)
+        return arrays_of(array).host_copy(array)
     if array.dtype.hasobject or array.dtype.kind in "USV":
         raise RecipeMisuse(f"{path} is an array of {array.dtype}; only numbers and booleans can be gold")
     return array.astype(array.dtype.newbyteorder("="), order="C", copy=True)

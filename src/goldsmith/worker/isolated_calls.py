@@ -8,12 +8,13 @@ comes too late for its own answers, and a part counts as in the case where it di
 
 from __future__ import annotations
 
-import contextlib
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from goldsmith.frameworks.framework import arrays_of, storing, without_gradients
 from goldsmith.gold.arrays import array_hash, is_array, is_tensor
 from goldsmith.gold.call_forms import plain_values, rebuild, tensors_in
 from goldsmith.instruments.call_gradients import passed_back
@@ -46,7 +47,7 @@ def run_alone(session: ReplaySession, request: RunRequest, item: IsolatedCall, d
         for number, change in enumerate((_as_given, _disturb, _as_given)):
             for name, value in _call(target, item, change, session.device).items():
                 if is_array(value):
-                    value = value.detach().clone() if is_tensor(value) else value.copy()
+                    value = arrays_of(value).copy(value)
                 values[f"{number}.{name}"] = value
         return Run(RunFacts(modules={item.model: target.classes}), values)
     except BaseException as error:
@@ -127,8 +128,7 @@ def _gradients(target: _Target, item: IsolatedCall, device: str) -> dict[str, An
 
 
 def _number(target: _Target, args: Any, kwargs: Any) -> dict[str, Any]:
-    torch = sys.modules.get("torch")
-    with torch.no_grad() if torch else contextlib.nullcontext():
+    with without_gradients():
         returned = target.call(*args, **kwargs)
         if isinstance(returned, Iterator):
             returned = list(returned)  # what a generator yields is its answer
@@ -136,15 +136,10 @@ def _number(target: _Target, args: Any, kwargs: Any) -> dict[str, Any]:
 
 
 def _read(item: IsolatedCall, device: str) -> dict[str, Any]:
-    torch = sys.modules.get("torch")
-    if torch is None:
-        from safetensors.numpy import load_file as load_arrays
-
-        return load_arrays(item.file)
-    from safetensors.torch import load_file
-
-    narrow = dict.fromkeys(item.bfloat16, torch.bfloat16)
-    return {name: tensor.to(device, narrow.get(name, tensor.dtype)) for name, tensor in load_file(item.file).items()}
+    library = storing().arrays
+    found = library.load_tensors(Path(item.file))
+    found |= {name: library.cast(found[name], "bfloat16") for name in item.bfloat16 if name in found}
+    return {name: library.place(tensor, device) for name, tensor in found.items()}
 
 
 class _Reached(BaseException):

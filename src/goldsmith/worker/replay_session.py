@@ -19,9 +19,9 @@ from typing import Any, TypeVar
 
 from goldsmith.foundation.nested import leaves_in, walk
 from goldsmith.foundation.wording import in_words
-from goldsmith.frameworks.framework import Watch, active, is_module
+from goldsmith.frameworks.framework import Watch, active, arrays_of, is_module
 from goldsmith.frameworks.torch.weight_use import WeightUse
-from goldsmith.gold.arrays import is_array, is_tensor, judged_part
+from goldsmith.gold.arrays import is_array, judged_part
 from goldsmith.gold.files import trace_as_bytes
 from goldsmith.instruments.coverage import Coverage
 from goldsmith.instruments.created_tensors import noting_made
@@ -306,4 +306,4 @@ def _storage(leaf: Any) -> int | None:
     """Return where an array's memory begins; None for anything that has no memory to share."""
     if not is_array(leaf) or not math.prod(leaf.shape):
         return None
-    return int(leaf.untyped_storage().data_ptr() if is_tensor(leaf) else leaf.__array_interface__["data"][0])
+    return arrays_of(leaf).memory_id(leaf)

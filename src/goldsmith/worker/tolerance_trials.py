@@ -17,7 +17,15 @@ import msgspec
 from goldsmith.foundation.nested import leaves_in
 from goldsmith.frameworks.framework import Watch, active
 from goldsmith.frameworks.torch.call_noise import CallOutputs, call_noise
-from goldsmith.gold.arrays import difference_of, is_array, judged_leaves, leaf_facts, numbers_of, numeric_leaves
+from goldsmith.gold.arrays import (
+    difference_of,
+    dtype_name,
+    is_array,
+    judged_leaves,
+    leaf_facts,
+    numbers_of,
+    numeric_leaves,
+)
 from goldsmith.gold.files import read_payload, write_arrays
 from goldsmith.gold.precision import BITS, computed_dtype, is_float64, unit_of
 from goldsmith.process.messages import CALL_NOISE, GOLD, TrialFailure
@@ -110,7 +118,7 @@ class ToleranceTrials:
         Other implementations will use float32 there.
         """
         arrays: list[Any] = [leaf for leaf in leaves_in(payload) if is_array(leaf)]
-        own = {str(leaf.dtype).removeprefix("torch.") for leaf in arrays if leaf.shape}
+        own = {dtype_name(leaf) for leaf in arrays if leaf.shape}
         return bool(self._wide.get(name)) and not own & {"float64", "complex128"}
 
     def _try(

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from goldsmith.comparison import leaves
 from goldsmith.comparison.api import compare
 from goldsmith.comparison.results import LeafComparison
+from goldsmith.frameworks.framework import framework
 from goldsmith.gold.tolerances import Tolerance
 
 torch = pytest.importorskip("torch")
@@ -46,8 +47,8 @@ UNITS = Tolerance(kind="measured", reason="", l2=1e-3, max=1e-2, scale=0.5)
 def device_path() -> Iterator[None]:
     """Compare every tensor of `DEVICE` as a large one on a device."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(leaves, "COMPARED_ON", (DEVICE,))
-        patch.setattr(leaves, "MIN_DEVICE_SIZE", 1)
+        patch.setattr(framework("torch").arrays, "COMPARED_ON", (DEVICE,))
+        patch.setattr(framework("torch").arrays, "MIN_DEVICE_SIZE", 1)
         yield
 
 

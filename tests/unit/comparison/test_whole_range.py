@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from goldsmith.comparison import leaves
 from goldsmith.comparison.api import compare
-from goldsmith.comparison.device_statistics import SUMMARY, totals_of
 from goldsmith.comparison.precision_paths import SumOfSquares
 from goldsmith.comparison.results import LeafComparison
+from goldsmith.frameworks.framework import framework
 from goldsmith.frameworks.torch.call_noise import CallOutputs, call_noise
+from goldsmith.frameworks.torch.device_statistics import SUMMARY, totals_of
 from goldsmith.gold.arrays import leaf_facts
 from goldsmith.gold.calibration import Trials, calibrate
 from goldsmith.gold.facts import CaseFacts, FileFacts
@@ -62,8 +62,8 @@ def scalings(draw: st.DrawFn) -> tuple[str, Any, Any, int, int]:
 def only(actual: Any, gold: Any, on_device: bool = False, **options: Any) -> LeafComparison:
     with pytest.MonkeyPatch.context() as patch:
         if on_device:
-            patch.setattr(leaves, "COMPARED_ON", ("cpu",))
-            patch.setattr(leaves, "MIN_DEVICE_SIZE", 1)
+            patch.setattr(framework("torch").arrays, "COMPARED_ON", ("cpu",))
+            patch.setattr(framework("torch").arrays, "MIN_DEVICE_SIZE", 1)
         (leaf,) = compare(actual, gold, **options).leaves
     return leaf
 

@@ -20,6 +20,7 @@ import goldsmith
 from goldsmith.comparison.bitwise import bit_differences
 from goldsmith.errors.gold import GoldUnreadable
 from goldsmith.foundation.nested import walk
+from goldsmith.frameworks.framework import framework
 from goldsmith.gold.arrays import leaf_facts
 from goldsmith.gold.checks import Evidence, verify
 from goldsmith.gold.facts import CaseFacts
@@ -61,14 +62,13 @@ def test_what_is_written_is_read_back_bit_for_bit_and_writing_is_byte_stable(pay
 @settings(deadline=None, max_examples=100)
 @given(payload=PAYLOADS)
 def test_numpy_files_hold_the_same_as_torch_files(payload: dict[str, Any]) -> None:
-    from goldsmith.gold.files import _numpy_bytes, _read_numpy
-
+    arrays = framework("numpy").arrays
     payload = {key: snapshot(value, key) for key, value in payload.items()}
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "x.npz")
-        path.write_bytes(_numpy_bytes(payload))
-        assert _numpy_bytes(payload) == path.read_bytes()
-        assert not bit_differences(payload, _read_numpy(path))
+        path.write_bytes(arrays.save(payload))
+        assert arrays.save(payload) == path.read_bytes()
+        assert not bit_differences(payload, arrays.load(path))
 
 
 @settings(deadline=None, max_examples=100)

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from goldsmith.frameworks.framework import framework
 from goldsmith.gold.arrays import as_numpy
 from goldsmith.gold.facts import Environment
 from goldsmith.gold.files import TRACE_SUFFIX
@@ -71,9 +72,7 @@ class KitGold(Gold):
         """Return the given arrays as the recipe has them: as tensors where it uses torch."""
         if not self._kit.index["torch"]:
             return list(self._kit.arrays)
-        import torch
-
-        return [item if isinstance(item, torch.Tensor) else torch.from_numpy(item) for item in self._kit.arrays]
+        return [framework("torch").arrays.from_numpy(item) for item in self._kit.arrays]
 
 
 def _by_section(recorded: Mapping[str, Any]) -> dict[str, Any]:

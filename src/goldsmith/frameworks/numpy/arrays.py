@@ -2,6 +2,179 @@
 
 from __future__ import annotations
 
+import io
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
 import numpy as np
 
+from goldsmith.foundation.nested import map_paths, map_tree
+from goldsmith.foundation.syntax import parsing
+from goldsmith.frameworks.framework import arrays_of
+from goldsmith.gold.arrays import is_array
+from goldsmith.gold.safetensors_reader import Bfloat16
+
 TYPES = (np.ndarray,)
+_STRUCTURE = "structure"
+_REFERENCE, _BYTES, _TEXT = "@array:", "@bytes:", "@text:"
+"""Prefixes of strings in the structure that stand for something else; a string that itself begins like one is marked as
+text."""
+_COMPLEX = {"float32": "complex64", "float64": "complex128"}
+_MOVED_TO = {"float64": "f8", "float32": "f4", "float16": "f2"}
+
+
+def dtype(array: Any) -> str:
+    return str(array.dtype)
+
+
+# --- numbers on the host
+
+
+def to_numpy(array: Any) -> Any:
+    return array
+
+
+def raw_bytes(array: Any) -> memoryview:
+    flat = np.ascontiguousarray(array).reshape(-1)
+    return flat.view(np.uint8).data if flat.size else memoryview(b"")
+
+
+def from_numpy(array: Any, dtype: str = "") -> Any:
+    return array.astype(dtype) if dtype else array
+
+
+def like(values: Any, template: Any) -> Any:
+    found = arrays_of(values).to_numpy(values)
+    return (found.bits.astype(np.uint32) << 16).view(np.float32) if isinstance(found, Bfloat16) else found
+
+
+# --- copies
+
+
+def copy(array: Any) -> Any:
+    return array.copy()
+
+
+def host_copy(array: Any) -> Any:
+    return array.copy(order="C")
+
+
+def detached(array: Any) -> Any:
+    return array
+
+
+def learning_as(array: Any, template: Any) -> Any:
+    return array
+
+
+def place(array: Any, device: str) -> Any:
+    return array
+
+
+def cast(array: Any, dtype: str) -> Any:
+    return array.astype({"f": dtype, "c": _COMPLEX.get(dtype)}[array.dtype.kind])
+
+
+def moved(array: Any, device: Any, dtype: str) -> Any:
+    found = array.copy()
+    wanted = _MOVED_TO.get(dtype)
+    if wanted and found.dtype.kind == "f":
+        return found.astype(wanted)
+    return found.astype("c16") if wanted == "f8" and found.dtype.kind == "c" else found
+
+
+def as_pairs(array: Any) -> Any:
+    return array.view(array.real.dtype).reshape(*array.shape, 2)
+
+
+# --- facts
+
+
+def equal(one: Any, two: Any) -> bool:
+    return bool(np.array_equal(one, two))
+
+
+def memory_id(array: Any) -> int:
+    return int(array.__array_interface__["data"][0])
+
+
+def is_dense(array: Any) -> bool:
+    return True
+
+
+def is_storable(array: Any) -> bool:
+    return array.dtype.kind in "biuf" and array.dtype.itemsize <= 8
+
+
+def refusal(array: Any) -> tuple[str, str] | None:
+    return None
+
+
+def unwrapped(array: Any) -> Any:
+    return array
+
+
+def device_of(array: Any) -> ModuleType | None:
+    return None
+
+
+# --- files
+
+
+def save(payload: Mapping[str, Any]) -> bytes:
+    """Encode a payload as .npz: arrays by their path, with slashes, nesting and plain values as JSON: `structure`."""
+    arrays: dict[str, Any] = {}
+
+    def reference(path: str, value: Any) -> Any:
+        if is_array(value):
+            arrays[path] = value
+            return _REFERENCE + path
+        if isinstance(value, bytes):
+            arrays[path] = np.frombuffer(value, dtype=np.uint8)
+            return _BYTES + path
+        if isinstance(value, str) and value.startswith((_REFERENCE, _BYTES, _TEXT)):
+            return _TEXT + value
+        return value
+
+    structure = map_paths(reference, dict(payload), separator="/")
+    for key, value in structure.items():
+        if key not in arrays and isinstance(value, int | float):
+            arrays[key] = np.asarray(value)
+    arrays[_STRUCTURE] = np.asarray(json.dumps(structure))
+    buffer = io.BytesIO()
+    np.savez(buffer, **arrays)
+    return buffer.getvalue()
+
+
+def load(path: Path, *, mapped: bool = False) -> Any:
+    with parsing, np.load(path, allow_pickle=False) as archive:  # NumPy parses headers as Python
+        if _STRUCTURE not in archive.files:
+            return {name: archive[name] for name in archive.files}
+        structure = json.loads(str(archive[_STRUCTURE]))
+
+        def restore(value: Any) -> Any:
+            if isinstance(value, str) and value.startswith(_REFERENCE):
+                return archive[value.removeprefix(_REFERENCE)]
+            if isinstance(value, str) and value.startswith(_BYTES):
+                return archive[value.removeprefix(_BYTES)].tobytes()
+            if isinstance(value, str):
+                return value.removeprefix(_TEXT)
+            return value
+
+        payload: dict[str, Any] = map_tree(restore, structure)
+        return payload
+
+
+def save_tensors(tensors: Mapping[str, Any], metadata: dict[str, str] | None = None) -> bytes:
+    from safetensors.numpy import save as save_arrays
+
+    return save_arrays(dict(tensors), metadata=metadata)
+
+
+def load_tensors(path: Path) -> dict[str, Any]:
+    from safetensors.numpy import load_file
+
+    return load_file(path)

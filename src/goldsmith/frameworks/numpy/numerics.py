@@ -60,6 +60,10 @@ def disturb(array: Any, generator: np.random.Generator, least: float = 0.0) -> A
     return np.where(array == np.round(array), array, moved)
 
 
+def without_gradients() -> Any:
+    return contextlib.nullcontext()
+
+
 # --- randomness
 
 

@@ -112,6 +112,10 @@ def disturb(array: Any, generator: np.random.Generator, least: float = 0.0) -> A
     return torch.from_numpy(np.asarray(moved)).to(array.device, array.dtype)
 
 
+def without_gradients() -> Any:
+    return torch.no_grad()
+
+
 # --- randomness
 
 

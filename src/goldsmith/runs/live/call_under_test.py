@@ -7,7 +7,8 @@ from typing import Any
 
 from goldsmith.errors.pytest import NotOneSetOfInputs
 from goldsmith.errors.recipe import RecipeMisuse
-from goldsmith.gold.arrays import is_array, is_tensor
+from goldsmith.frameworks.framework import arrays_of
+from goldsmith.gold.arrays import is_array
 from goldsmith.runs.live.live_side import LiveSide
 from goldsmith.runs.live.returned_values import InputSet
 from goldsmith.weights.values import snapshot
@@ -55,13 +56,7 @@ class CallUnderTest(LiveSide):
 def _put(given: Any, kept: Any) -> Any:
     """Return `given` with the arrays of `kept`, which has the same form, in its own library and on its own device."""
     if is_array(given):
-        if not is_array(kept):
-            return given
-        if not is_tensor(given):
-            return kept.numpy() if is_tensor(kept) else kept
-        import torch
-
-        return (kept if is_tensor(kept) else torch.from_numpy(kept)).to(given.device)
+        return arrays_of(given).like(kept, given) if is_array(kept) else given
     if type(given) is dict and isinstance(kept, dict):
         return {key: _put(item, kept.get(key, kept.get(str(key)))) for key, item in given.items()}
     if type(given) in (list, tuple) and isinstance(kept, list | tuple) and len(given) == len(kept):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from goldsmith.frameworks.framework import arrays_of, storing, without_gradients
 from goldsmith.gold.arrays import is_tensor
 from goldsmith.gold.call_forms import rebuild, tensors_in
 from goldsmith.instruments.call_gradients import passed_back
@@ -30,33 +31,30 @@ def calls_alone(
         except Exception as error:
             found.append(Run(RunFacts(failure=failure_of(error))))
             continue
-        found.append(Run(values={name: value.detach().clone() for name, value in values.items()}))
+        found.append(Run(values={name: arrays_of(value).copy(value) for name, value in values.items()}))
     return found
 
 
 def _call(
     model: Any, module: Any, item: IsolatedCall, given: list[Any], gradients: Callable[[], Mapping[str, Any]]
 ) -> dict[str, Any]:
-    import torch
-
     if item.gradients:
         for parameter in model.parameters():
             parameter.grad = None
         passed = passed_back(module, item.form, given, gradients)
         return {f"gradient.{name}": value for name, value in passed.items()}
     args, kwargs = rebuild(item.form, {str(number): tensor for number, tensor in enumerate(given)})
-    with torch.no_grad():
+    with without_gradients():
         returned = module(*args, **kwargs)
     return {str(number): value for number, value in enumerate(tensors_in([returned]))}
 
 
 def _given(model: Any, item: IsolatedCall, tensors: Sequence[Any], precision: str) -> list[Any]:
-    import torch
-
+    library = storing().arrays
     found = []
     for number, value in enumerate(tensors):
-        tensor = value if is_tensor(value) else torch.from_numpy(value.copy())
+        tensor = value if is_tensor(value) else library.from_numpy(value.copy())
         if str(number) in item.bfloat16:
-            tensor = tensor.to(torch.bfloat16)
+            tensor = library.cast(tensor, "bfloat16")
         found.append(moved(tensor, device_of(model), precision if precision != OWN else ""))
     return found

@@ -15,8 +15,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from goldsmith.comparison.device_statistics import SUMMARY, Criteria, summarise, totals_of
 from goldsmith.comparison.limits import Limit
+from goldsmith.frameworks.torch.device_statistics import SUMMARY, Criteria, summarise, totals_of
 from goldsmith.gold.arrays import is_tensor
 from goldsmith.gold.call_forms import tensors_in
 

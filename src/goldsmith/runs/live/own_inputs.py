@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from goldsmith.errors.parity import BadInputs
-from goldsmith.gold.arrays import is_array, is_tensor
+from goldsmith.frameworks.framework import arrays_of, framework_of
+from goldsmith.gold.arrays import is_array
 from goldsmith.runs.live.model_facts import arrays_in
 from goldsmith.runs.live.returned_values import InputSet, copied, input_sets
 
@@ -61,16 +62,10 @@ def _made(make: Any, each: InputSet) -> InputSet:
 
 
 def _copy(array: Any) -> Any:
-    return array.detach().clone() if is_tensor(array) else array.copy()
+    return arrays_of(array).copy(array)
 
 
 def _same(one: Any, two: Any) -> bool:
-    import numpy as np
-
-    if is_tensor(one) != is_tensor(two) or one.shape != two.shape or one.dtype != two.dtype:
+    if framework_of(one) is not framework_of(two) or one.shape != two.shape or one.dtype != two.dtype:
         return False
-    if is_tensor(one):
-        import torch
-
-        return torch.equal(one, two.to(one.device))
-    return bool(np.array_equal(one, two))
+    return arrays_of(one).equal(one, two)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from goldsmith.errors.parity import BadInputs
+from goldsmith.frameworks.framework import arrays_of
 from goldsmith.gold.arrays import is_array, is_tensor
 from goldsmith.runs.implementation import OUTPUT
 from goldsmith.weights.values import array_like
@@ -129,19 +130,7 @@ def _container(value: Any) -> str:
 
 def moved(array: Any, device: Any, dtype: str) -> Any:
     """Return a fresh copy of an array on `device`, floating numbers in `dtype` if that is given."""
-    if not is_tensor(array):
-        found = array.copy()
-        wanted = {"float64": "f8", "float32": "f4", "float16": "f2"}.get(dtype)
-        if wanted and found.dtype.kind == "f":
-            return found.astype(wanted)
-        return found.astype("c16") if wanted == "f8" and found.dtype.kind == "c" else found
-    torch = sys.modules["torch"]
-    wide = getattr(torch, dtype) if dtype else None
-    if wide is not None and array.is_complex():
-        wide = torch.complex128 if wide is torch.float64 else array.dtype
-    kind = wide if wide is not None and (array.is_floating_point() or array.is_complex()) else array.dtype
-    found = array.detach().to(device=device, dtype=kind)
-    return found.clone() if found.data_ptr() == array.data_ptr() or found is array else found
+    return arrays_of(array).moved(array, device, dtype)
 
 
 def backward_total(

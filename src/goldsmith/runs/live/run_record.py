@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import linecache
-import sys
 import traceback
 from pathlib import Path
 from typing import Any
 
 import goldsmith
 from goldsmith.foundation.wording import in_words
-from goldsmith.gold.arrays import is_tensor
-from goldsmith.gold.safetensors_reader import Bfloat16, Mapped
+from goldsmith.frameworks.framework import arrays_of
+from goldsmith.gold.safetensors_reader import Mapped
 from goldsmith.instruments.module_traces import Tracer
 from goldsmith.runs.live.working_model import WorkingModel
 from goldsmith.runs.run import Failure, FailureKind, Frame
@@ -24,15 +23,8 @@ def trace_of(tracer: Tracer) -> Mapped:
     """Return a trace as a file of it would be read: arrays of NumPy, and every module judged, a library's too."""
     for entry in tracer.index:
         entry["own"] = True
-    arrays = {name: _as_read(item) for name, item in tracer.tensors.items()}
+    arrays = {name: arrays_of(item).to_numpy(item) for name, item in tracer.tensors.items()}
     return Mapped(arrays, {"goldsmith": json.dumps(tracer.index)})
-
-
-def _as_read(item: Any) -> Any:
-    if not is_tensor(item):
-        return item
-    torch = sys.modules["torch"]
-    return Bfloat16(item.view(torch.int16).numpy().view("u2")) if item.dtype == torch.bfloat16 else item.numpy()
 
 
 def failure_of(error: BaseException) -> Failure:

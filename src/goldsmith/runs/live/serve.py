@@ -21,8 +21,9 @@ from typing import Any
 import msgspec
 
 from goldsmith.errors.parity import BadInputs
-from goldsmith.gold.files import read_arrays, read_payload, trace_as_bytes, write_payload
-from goldsmith.gold.safetensors_reader import Bfloat16, Mapped
+from goldsmith.frameworks.framework import storing
+from goldsmith.gold.files import read_payload, trace_as_bytes, write_payload
+from goldsmith.gold.safetensors_reader import Mapped
 from goldsmith.process.parent_watch import end_with_parent
 from goldsmith.process.result_log import arrays_as_bytes, write_run
 from goldsmith.runs.implementation import SideJob, SideProblem, SideReply, SideRequest
@@ -134,15 +135,7 @@ def _tensors_of(number: int, tensors: Mapping[str, Any]) -> list[Any]:
 
 def _trace_bytes(trace: Mapped) -> bytes:
     """Encode a trace as a file, with its numbers as they are."""
-
-    def storable(item: Any) -> Any:
-        if not isinstance(item, Bfloat16):
-            return item
-        torch = sys.modules["torch"]
-        return torch.from_numpy(item.bits.view("i2")).view(torch.bfloat16)
-
-    tensors = {name: storable(item) for name, item in trace.items()}
-    return trace_as_bytes(tensors, json.loads(trace.metadata["goldsmith"]))
+    return trace_as_bytes(dict(trace), json.loads(trace.metadata["goldsmith"]))
 
 
 def _read_rules(file: str) -> Adapter:
@@ -155,13 +148,7 @@ def _read_rules(file: str) -> Adapter:
 
 
 def _read(file: str) -> dict[str, Any]:
-    if not file:
-        return {}
-    if "torch" not in sys.modules:
-        return read_arrays(Path(file))
-    from safetensors.torch import load_file
-
-    return dict(load_file(file))
+    return storing().arrays.load_tensors(Path(file)) if file else {}
 
 
 def _problem_of(error: Exception) -> SideProblem:

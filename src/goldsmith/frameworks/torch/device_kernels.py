@@ -15,7 +15,7 @@ import torch
 import triton
 import triton.language as tl
 
-from goldsmith.comparison.device_statistics import DETAILS, ROW, SUMMARY, Criteria, are_long
+from goldsmith.frameworks.torch.device_statistics import DETAILS, ROW, SUMMARY, Criteria, are_long
 
 TILE = 256
 RULES = dict(num_warps=2, enable_fp_fusion=False)

@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import torch
 
-from goldsmith.comparison.device_statistics import Criteria, summarise
-from goldsmith.comparison.leaves import Array
+from goldsmith.comparison.leaves import Array, DeviceView
 from goldsmith.comparison.limits import Limit
+from goldsmith.frameworks.torch.device_statistics import Criteria, summarise
 
 
-class DeviceView:
+class TensorView(DeviceView):
     """A tensor whose elements are copied to the host only where they are asked for, as float64.
 
     `flipped` is an axis that is read backwards; torch has no such views.
@@ -32,7 +33,7 @@ class DeviceView:
     def __getitem__(self, where: Any) -> Any:
         """Return a view of slices; copy elements at arrays of indices to the host."""
         if all(isinstance(part, slice) for part in where):
-            return DeviceView(self.tensor[where])
+            return TensorView(self.tensor[where])
         if id(where) not in self._samples:
             prefetch([self], where)
         return self._samples[id(where)][1]
@@ -45,54 +46,54 @@ class DeviceView:
         """Keep the elements at `where`, which is kept, too: its identity is the key."""
         self._samples[id(where)] = where, sample
 
-    def reshape(self, *shape: int) -> DeviceView:
-        return DeviceView(self.tensor.reshape(*shape))
+    def reshape(self, *shape: int) -> TensorView:
+        return TensorView(self.tensor.reshape(*shape))
 
-    def transpose(self, order: tuple[int, ...]) -> DeviceView:
-        return DeviceView(self.tensor.permute(order))
+    def transpose(self, order: tuple[int, ...]) -> TensorView:
+        return TensorView(self.tensor.permute(order))
 
-    def flip(self, axis: int) -> DeviceView:
-        return DeviceView(self.tensor, axis)
+    def flip(self, axis: int) -> TensorView:
+        return TensorView(self.tensor, axis)
 
-    def rows(self, order: Array) -> DeviceView:
+    def rows(self, order: Array) -> TensorView:
         """Return the entries of the first axis in another order."""
-        import torch
+        return TensorView(self.tensor[torch.from_numpy(order).to(self.tensor.device)])
 
-        return DeviceView(self.tensor[torch.from_numpy(order).to(self.tensor.device)])
-
-    def may_be_permuted(self, gold: DeviceView, where: Any, allowed: float) -> bool:
+    def may_be_permuted(self, gold: TensorView, where: Any, allowed: float) -> bool:
         """Say whether some columns may hold gold's numbers in another order: sums are equal, and elements are not."""
-        import torch
-
         at = _on_device(_Indices(where[1:]), self.tensor.device)
         one, two = (view.tensor[(slice(None), *at)].to(torch.float64) for view in (self, gold))
         is_same = ((one - two).abs() <= allowed).all()
         has_same_sums = ((one.sum(0) - two.sum(0)).abs() <= allowed * len(one)).all()
         return bool(has_same_sums & ~is_same)
 
-    def fits(self, gold: DeviceView, factor: complex, offset: complex, allowed: float) -> bool:
+    def fits(self, gold: TensorView, factor: complex, offset: complex, allowed: float) -> bool:
         """Say whether every element is `factor` times gold's plus `offset`, up to `allowed`."""
         criteria = Criteria(Limit("given", 0.0, allowed), factor=factor.real, offset=offset.real)
         totals = summarise(self._flat(), gold._flat(), criteria).totals
         return totals["largest"] <= allowed and not totals["bad_nan"] and not totals["bad_inf"]
 
-    def is_rounded(self, gold: DeviceView, name: str, unit: float, smallest: float) -> bool:
+    def is_rounded(self, gold: TensorView, name: str, unit: float, smallest: float) -> bool:
         """Say whether every element is gold's, rounded to the dtype `name`."""
-        import torch
-
         found = summarise(self._flat(), gold._flat(), Criteria(Limit("given", unit, smallest))).totals
         rounded = self.tensor.to(getattr(torch, name)).to(self.tensor.dtype)
         return not found["mismatched"] and bool((rounded == self.tensor).all())
+
+    def prefetch(self, others: Sequence[TensorView], where: Any) -> None:
+        """Copy the elements at `where` of several views of this one's tensor, itself among them, at once."""
+        prefetch(others, where)
+
+    @property
+    def is_contiguous(self) -> bool:
+        return bool(self.tensor.is_contiguous())
 
     def _flat(self) -> Any:
         tensor = self.tensor if self._flipped is None else self.tensor.flip(self._flipped)
         return tensor.contiguous().reshape(-1)
 
 
-def prefetch(views: Sequence[DeviceView], where: Any) -> None:
+def prefetch(views: Sequence[TensorView], where: Any) -> None:
     """Copy the elements at `where` of several views of one tensor to the host, in one transfer: each takes its time."""
-    import torch
-
     tensor = views[0].tensor
     places, size = _places(tuple(view.layout for view in views), _Indices(where), tensor.device)
     samples = tensor.as_strided((size,), (1,), 0)[places].cpu().to(torch.float64).numpy()
@@ -144,8 +145,6 @@ class _Indices:
 @functools.lru_cache(maxsize=256)
 def _places(layouts: Sequence[_Layout], where: _Indices, device: Any) -> tuple[Any, int]:
     """Return, on the device, where in memory elements are; and how much memory there must be."""
-    import torch
-
     places = np.stack([layout.places(where.parts) for layout in layouts])
     return torch.from_numpy(places).to(device), int(places.max()) + 1
 
@@ -153,6 +152,4 @@ def _places(layouts: Sequence[_Layout], where: _Indices, device: Any) -> tuple[A
 @functools.lru_cache(maxsize=64)
 def _on_device(where: _Indices, device: Any) -> list[Any]:
     """Return arrays of indices on the device."""
-    import torch
-
     return [torch.from_numpy(part).to(device) for part in where.parts]

@@ -6,13 +6,17 @@ import math
 from typing import Any
 
 import numpy as np
+import torch
 
 from goldsmith.comparison import mismatch_location
 from goldsmith.comparison.details import MARGIN, SMALL, ULPS_UP_TO, Details, cosine, smallest_rtol
-from goldsmith.comparison.device_statistics import ROW, Criteria, Rows, detail, summarise
-from goldsmith.comparison.leaves import Array, DeviceLeaf, Leaf
+from goldsmith.comparison.leaves import Array, DeviceLeaf
+from goldsmith.comparison.limits import Limit
 from goldsmith.comparison.mismatch_location import MismatchLocations
 from goldsmith.comparison.numeric_pass import Pass, magnitude
+from goldsmith.comparison.precision_paths import ComputePath
+from goldsmith.frameworks.torch.device_statistics import ROW, Criteria, Rows, detail, summarise
+from goldsmith.frameworks.torch.device_views import TensorView
 from goldsmith.gold.tolerances import SMALLEST_LIMIT
 
 _UNSUPPORTED = ("uint16", "uint32", "uint64")
@@ -24,15 +28,33 @@ _MORE_THAN_ALL = math.nextafter(1.0, 2.0)
 _SPAN = 4096
 
 
-def on_one_device(ours: Leaf, gold: Leaf) -> bool:
-    """Say whether both leaves are on one device that can compare them."""
-    if not isinstance(ours, DeviceLeaf) or not isinstance(gold, DeviceLeaf):
-        return False
+def compare(
+    ours: DeviceLeaf, gold: DeviceLeaf, by_parts: bool, route: ComputePath, limit: Limit, equal_nan: bool
+) -> tuple[Pass, tuple[int, ...] | None] | None:
+    """Compare two leaves, complex ones by their parts if so asked; return None if the host has to, else what came of it
+    and the order of axes in which it was done."""
     is_known = ours.form.name not in _UNSUPPORTED and gold.form.name not in _UNSUPPORTED
-    return bool(is_known and ours.tensor.device == gold.tensor.device)
+    if not is_known or ours.tensor.device != gold.tensor.device:
+        return None
+    one, two = ours.tensor, gold.tensor
+    if by_parts:
+        one, two = (torch.view_as_real(part.resolve_conj()) for part in (one, two))
+    order = _memory_order(two)
+    if order is not None:
+        one, two = one.permute(order), two.permute(order)
+    found = DevicePass(route, limit, equal_nan)
+    try:
+        return (found, order) if found.run_on_device(one.contiguous(), two.contiguous()) else None
+    except torch.OutOfMemoryError:
+        return None
 
 
-def memory_order(gold: Any) -> tuple[int, ...] | None:
+def view(tensor: Any) -> TensorView:
+    """Return a view for explanations of a difference."""
+    return TensorView(tensor)
+
+
+def _memory_order(gold: Any) -> tuple[int, ...] | None:
     """Return a tensor's axes from largest to smallest stride, or None if that is their own order."""
     if gold.ndim < 2 or gold.is_contiguous():
         return None
@@ -134,8 +156,6 @@ def _first(hits: Any) -> int:
 
 def _row(x: Any, y: Any, start: int) -> tuple[Array, Array]:
     """Copy a row of elements of both tensors to the host, as float64 or complex128."""
-    import torch
-
     wide = torch.complex128 if x.is_complex() or y.is_complex() else torch.float64
     one, two = torch.stack([part[start : start + ROW].to(wide) for part in (x, y)]).cpu().numpy()
     return one, two
@@ -175,8 +195,6 @@ def _places(mask: Any, count: int) -> MismatchLocations:
 
 def _eightfold(mask: Any, axis: int) -> Any:
     """View eight elements of the last axis as one number, where that axis is reduced: an eighth is left to do."""
-    import torch
-
     if axis == mask.ndim - 1 or mask.shape[-1] % 8 or not mask.is_contiguous():
         return mask
     return mask.view(torch.int64)
@@ -184,8 +202,6 @@ def _eightfold(mask: Any, axis: int) -> Any:
 
 def _ends(hits: Any) -> list[int]:
     """Return where the first and the last span begin that hold a true element: a long axis is not copied whole."""
-    import torch
-
     missing = -hits.numel() % _SPAN
     spans = torch.cat([hits, hits.new_zeros(missing)]).reshape(-1, _SPAN).any(1).nonzero().reshape(-1)
     return [int(spans[0]) * _SPAN, int(spans[-1]) * _SPAN]

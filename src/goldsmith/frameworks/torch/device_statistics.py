@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
+import torch
+
 from goldsmith.comparison.limits import Limit
 from goldsmith.gold.tolerances import DWARFS
 
@@ -78,8 +80,6 @@ class Rows:
     @functools.cached_property
     def reduced(self) -> Any:
         """Return the sum of each result, and the largest, as a tensor of two rows that is still on the device."""
-        import torch
-
         return torch.stack([self._table.sum(1), self._table.amax(1)])
 
     @functools.cached_property
@@ -105,8 +105,6 @@ def summarise(one: Any, two: Any, criteria: Criteria, *, waits: bool = True) -> 
     A second pass says more of elements that are not finite, if there are any; unless `waits`, they are only counted in
     `aside`, and nothing here waits for the device.
     """
-    import torch
-
     kernels = _kernels(one, two)
     if kernels is not None:
         with _falling_back():
@@ -120,8 +118,6 @@ def summarise(one: Any, two: Any, criteria: Criteria, *, waits: bool = True) -> 
 
 def detail(one: Any, two: Any, criteria: Criteria) -> tuple[Rows, Any]:
     """Return the `DETAILS` of two tensors, and a mask of the elements that are beyond their limit or not finite."""
-    import torch
-
     kernels = _kernels(one, two)
     if kernels is not None:
         with _falling_back():
@@ -140,7 +136,7 @@ def _kernels(one: Any, two: Any) -> ModuleType | None:
     if _kernels_failed or one.device.type != "cuda" or one.is_complex() or two.is_complex():
         return None
     with _falling_back():
-        from goldsmith.comparison import device_kernels
+        from goldsmith.frameworks.torch import device_kernels
 
         return device_kernels
     return None
@@ -150,8 +146,6 @@ def _kernels(one: Any, two: Any) -> ModuleType | None:
 def _falling_back() -> Iterator[None]:
     """Do without kernels from now on if one fails: Triton, or the C compiler that it needs, may be missing."""
     global _kernels_failed
-    import torch
-
     try:
         yield
     except torch.OutOfMemoryError:
@@ -166,8 +160,6 @@ def _falling_back() -> Iterator[None]:
 
 def _chunks(one: Any, two: Any) -> Iterator[tuple[Any, Any, int]]:
     """Yield both tensors as rows, a chunk at a time, and with how many zeros the last row was filled up."""
-    import torch
-
     step = ROW * _CHUNK_ROWS
     for start in range(0, one.numel(), step):
         x, y = one[start : start + step], two[start : start + step]
@@ -181,8 +173,6 @@ class _Chunk:
     """Two chunks, element by element: which are finite, how far apart, and which share of their limit that is."""
 
     def __init__(self, x: Any, y: Any, criteria: Criteria, missing: int) -> None:
-        import torch
-
         limit = criteria.limit
         wide = torch.complex128 if x.is_complex() or y.is_complex() else torch.float64
         a, b = x.to(wide), y.to(wide)
@@ -215,8 +205,6 @@ class _Chunk:
 
 
 def _summary(chunk: _Chunk) -> Any:
-    import torch
-
     infinite = [~finite & ~nan for finite, nan in zip(chunk.finite, chunk.nan, strict=True)]
     of_nan = chunk.bad & (chunk.nan[0] | chunk.nan[1])
     relative = chunk.relative.square() if chunk.has_l2 else torch.zeros_like(chunk.gap)
@@ -240,8 +228,6 @@ def _summary(chunk: _Chunk) -> Any:
 
 
 def _details(chunk: _Chunk) -> Any:
-    import torch
-
     ratio = (chunk.gap / chunk.magnitude).nan_to_num(nan=0.0, posinf=math.inf)
     products = chunk.one * chunk.two
     if products.is_complex():
@@ -256,23 +242,17 @@ def _ratio(gap: Any, limit: Any) -> Any:
 
 def are_long(x: Any, y: Any) -> bool:
     """Say whether both are 64-bit integers."""
-    import torch
-
     return bool(x.dtype == y.dtype == torch.int64)
 
 
 def _integer_gaps(x: Any, y: Any) -> Any:
     """Return gaps of 64-bit integers, exact before they become float64, where neighbours would coincide."""
-    import torch
-
     apart = torch.maximum(x, y) - torch.minimum(x, y)
     wide = apart.to(torch.float64)
     return torch.where(apart < 0, wide + 2.0**64, wide)  # the difference did not fit
 
 
 def _other_bits(x: Any, y: Any) -> Any:
-    import torch
-
     if x.dtype != y.dtype:
         return torch.ones_like(x, dtype=torch.bool)
     if x.is_complex():
@@ -282,14 +262,10 @@ def _other_bits(x: Any, y: Any) -> Any:
 
 
 def _bits(x: Any) -> Any:
-    import torch
-
     return x.view({1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[x.element_size()])
 
 
 def _ulps(chunk: _Chunk) -> Any:
-    import torch
-
     x, y = chunk.x, chunk.y
     if x.dtype != y.dtype or not x.is_floating_point():
         return torch.zeros_like(chunk.gap)
