@@ -22,7 +22,7 @@ from goldsmith.model_parity.result import BriefParity, ParityReport
 from goldsmith.render.doctor import MachineSummary
 from goldsmith.render.grades import ClassSummary, GradedSubmission
 from goldsmith.render.guard import GuardSummary, Leak
-from goldsmith.render.help import HelpTopic
+from goldsmith.render.help import HelpTopic, ShellCompletion
 from goldsmith.render.rigor_json import ListedMutant, MutantResult, RigorSummary
 from goldsmith.render.scaffold import CourseLayout, ExampleAssignment, NewAssignment, ScaffoldFile
 
@@ -62,6 +62,7 @@ FORMS = (
     Form(command="guard", subjects="findings", item=Leak, more=GuardSummary),
     Form(command="skills install", subjects="skills", item=SkillResult),
     Form(command="doctor", subjects="facts", item=Fact, more=MachineSummary),
+    Form(command="completion", subjects="shells", item=ShellCompletion),
     Form(command="help", subjects="topics", item=HelpTopic),
 )
 

@@ -167,7 +167,7 @@ def test_values_that_are_not_gold_are_refused_by_name(course: CourseOnDisk, valu
         item = course.run("generate", "hw1", "--json").json["assignments"][0]
     assert item["outcome"] == "refused"
     assert [check["outcome"] for check in item["checks"]].count("failed") == 1
-    assert "GOLD REFUSED: HW1" in run.out
+    assert "Gold refused: Hw1" in run.out
 
 
 def test_what_is_allowed_by_name_with_a_reason_is_published(course: CourseOnDisk) -> None:

@@ -39,7 +39,7 @@ def test_a_terminal_gets_a_box_marks_and_the_important_line_last(course: CourseO
     lines = terminal.screen.splitlines()
     assert lines[0] == "╔" + "═" * 62 + "╗"
     assert lines[1][0] == lines[1][-1] == "║"
-    assert "GOLD GENERATION COMPLETE: HW1" in lines[1]
+    assert "Gold published: Hw1" in lines[1]
     assert len(lines[1]) == len(lines[0]) == len(lines[2])
     text = terminal.screen
     assert "✅ gold_output.npz" in text.replace("✅  ", "✅ ")
@@ -54,7 +54,7 @@ def test_a_refusal_is_shown_with_its_reason_last(course: CourseOnDisk) -> None:
     course.write({RECIPE_FILE: recipe("@gs.case\ndef a(case):\n    case.record('y', np.array([1.0, np.nan]))\n")})
     terminal = Terminal(["generate", "hw1"], course.root)
     assert terminal.end() == 3
-    assert "GOLD REFUSED: HW1" in terminal.screen
+    assert "Gold refused: Hw1" in terminal.screen
     assert "❌" in terminal.screen
     assert "hw1: gold refused: case a: output.y has 1 NaN of 2, first at index [1]" in terminal.screen
 
@@ -116,7 +116,7 @@ def test_a_log_gets_plain_text_without_escapes_or_marks(course: CourseOnDisk) ->
     run = course.run("generate", "hw1")
     assert run.out.isascii()
     assert "\x1b" not in run.out + run.err
-    assert run.out.startswith("GOLD GENERATION COMPLETE: HW1\n")
+    assert run.out.startswith("Gold published: Hw1\n")
     assert "  ok     No NaN values" in run.out
     assert "hw1: 5/9 generate" in run.err
 

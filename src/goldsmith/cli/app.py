@@ -31,6 +31,7 @@ _FUNCTIONS = {
     "guard": "guard",
     "skills": "skills",
     "doctor": "doctor",
+    "completion": "completion",
     "help": "help_",
 }
 """Every command, in the order of the help, with the function in the module of that name."""
@@ -51,6 +52,7 @@ class _Application(Group):
 @click.group(
     "goldsmith",
     cls=_Application,
+    invoke_without_command=True,
     epilog="First steps: `goldsmith init` in your course; or `goldsmith init --example my-course`, to try it out.",
     context_settings={
         "help_option_names": ["-h", "--help"],
@@ -60,8 +62,13 @@ class _Application(Group):
     },
 )
 @click.version_option(__version__, message="goldsmith %(version)s", help="Print the version and exit.")
-def app() -> None:
+@click.pass_context
+def app(ctx: click.Context) -> None:
     """Make, verify and document gold-standard test fixtures from a reference solution; the starter is untouched."""
+    if ctx.invoked_subcommand is None:
+        from goldsmith.cli.overview import show_overview
+
+        show_overview()
 
 
 def commands(group: click.Group = app, above: str = "") -> Iterator[tuple[str, click.Command]]:

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Decorator = Callable[[Function], Function]
 
 _MIN_TEXT_CELLS = 30
 """Cells that must be left next to a column for text to be put there; otherwise it goes below."""
+
+MAX_HELP_LINES = 40
+"""A screen, at 100 columns: the shortest window that people use without scrolling."""
+_MAX_EXAMPLES = 3
 
 _NO_BREAK_HYPHEN = "\N{NON-BREAKING HYPHEN}"
 """Stands for a hyphen while lines are broken: an option or a name is not torn at it."""
@@ -57,9 +64,31 @@ class Argument(click.Argument):
     def get_help_record(self, ctx: click.Context) -> tuple[str, str]:
         return self._shown, str(self.help)
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete the names of assignments, where the argument is one."""
+        if not re.match(r"A\b", self._shown):
+            return super().shell_complete(ctx, incomplete)
+        from goldsmith.courses.layout.layout import find_course
+        from goldsmith.errors.base import GoldsmithError
+
+        try:
+            names = [item.name for item in find_course(Path(ctx.params.get("course") or ".")).assignments()]
+        except (GoldsmithError, OSError):
+            return []
+        return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+
+
+class Option(click.Option):
+    """An option; a `rare` one is left out of a help that would not fit a screen."""
+
+    def __init__(self, *names: Any, rare: bool = False, **settings: Any) -> None:
+        super().__init__(*names, **settings)
+        self.rare = rare
+
 
 class Command(click.Command):
-    """A command whose help has usage, text with examples, and then what may be given."""
+    """A command whose help has usage, text with examples, and then what may be given. What does not fit a
+    screen is left to `goldsmith help`."""
 
     context_class = _Context
 
@@ -76,6 +105,29 @@ class Command(click.Command):
             raise
 
     def format_help(self, ctx: click.Context, formatter: Any) -> None:
+        whole = self.whole_help(ctx)
+        if len(whole.splitlines()) <= MAX_HELP_LINES or isinstance(self, click.Group):
+            formatter.write(whole)
+            return
+        text, _, examples = (self.help or "").partition("Examples:\n\n")
+        self.format_usage(ctx, formatter)
+        formatter.write_paragraph()
+        formatter.write_text(text.partition("\n\n")[0])
+        shown = [_example(line) for line in examples.partition("\n\n")[0].splitlines()[:_MAX_EXAMPLES]]
+        _write_section(formatter, "Examples", shown)
+        for heading, rows in self.help_sections(ctx, brief=True):
+            _write_section(formatter, heading, [(first, _first_of(second)) for first, second in rows])
+        formatter.write_paragraph()
+        name = ctx.command_path.removeprefix("goldsmith ")
+        formatter.write_text(f"More examples, options and exit codes: `goldsmith help {name}`.")
+
+    def whole_help(self, ctx: click.Context) -> str:
+        """Return the help with everything in it."""
+        formatter = ctx.make_formatter()
+        self._format_whole(ctx, formatter)
+        return formatter.getvalue()
+
+    def _format_whole(self, ctx: click.Context, formatter: Any) -> None:
         self.format_usage(ctx, formatter)
         text, *examples = (self.help or "").split("Examples:\n\n")
         formatter.write_paragraph()
@@ -91,10 +143,11 @@ class Command(click.Command):
             formatter.write_paragraph()
             formatter.write_text(self.epilog)
 
-    def help_sections(self, ctx: click.Context) -> Iterator[tuple[str, list[tuple[str, str]]]]:
-        """Yield headings, each with rows of what may be given and what it means."""
+    def help_sections(self, ctx: click.Context, *, brief: bool = False) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+        """Yield headings, each with rows of what may be given and what it means; a `brief` help has no rare options."""
         for heading, kind in (("Arguments", click.Argument), ("Options", click.Option)):
-            records = (item.get_help_record(ctx) for item in self.get_params(ctx) if isinstance(item, kind))
+            shown = [item for item in self.get_params(ctx) if not (brief and getattr(item, "rare", False))]
+            records = (item.get_help_record(ctx) for item in shown if isinstance(item, kind))
             yield heading, [record for record in records if record]
 
 
@@ -106,8 +159,8 @@ class Group(Command, click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.commands)
 
-    def help_sections(self, ctx: click.Context) -> Iterator[tuple[str, list[tuple[str, str]]]]:
-        yield from super().help_sections(ctx)
+    def help_sections(self, ctx: click.Context, *, brief: bool = False) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+        yield from super().help_sections(ctx, brief=brief)
         found = ((name, self.get_command(ctx, name)) for name in self.list_commands(ctx))
         yield "Commands", [(name, first_sentence(command)) for name, command in found if command is not None]
 
@@ -125,12 +178,12 @@ def argument(name: str, metavar: str, help: str, **settings: Any) -> Decorator[A
 def option(*names: str, help: str, **settings: Any) -> Decorator[Any]:
     """Declare an option with a value; `settings` are click's. Nothing is no default worth showing."""
     settings.setdefault("show_default", settings.get("default") != "")
-    return click.option(*names, help=help, **settings)
+    return click.option(*names, cls=Option, help=help, **settings)
 
 
 def flag(*names: str, help: str, **settings: Any) -> Decorator[Any]:
     """Declare an option without a value, off by default."""
-    return click.option(*names, is_flag=True, help=help, **settings)
+    return click.option(*names, cls=Option, is_flag=True, help=help, **settings)
 
 
 def add_options(options: Sequence[Decorator[Any]], function: Function) -> Function:
@@ -143,6 +196,13 @@ def add_options(options: Sequence[Decorator[Any]], function: Function) -> Functi
 def first_sentence(command: click.Command) -> str:
     """Return the paragraph that a command's help begins with, in one line."""
     return " ".join((command.help or "").partition("\n\n")[0].split())
+
+
+def _first_of(text: str) -> str:
+    """Return the first sentence of an option's help, and its default."""
+    sentences, _, default = text.partition("  [")
+    first = sentences.partition(". ")[0].removesuffix(".")
+    return f"{first}.  [{default}" if default else f"{first}."
 
 
 def _keep_hyphens(text: str) -> str:

@@ -32,7 +32,7 @@ def diff(
     no_color: bool,
     debug: bool,
 ) -> None:
-    """Show, tensor by tensor, what regenerating would change, or what changed since a git revision.
+    """Show tensor by tensor what regenerating would change, or what changed since a revision.
 
     Examples:
 

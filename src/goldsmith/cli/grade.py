@@ -51,14 +51,24 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @flag("--one", help="Each folder that you name is one submission.")
 @flag("--class", "is_class", help="Each folder that you name is a class: every entry of it is a submission.")
 @option("--output", "-o", metavar="DIR", type=PATH, help="Where to write; default private/grades/A.")
-@flag("--fresh", help="New inputs and weights from a secret seed, so that leaked gold is worthless.")
+@flag("--fresh", help="Inputs and weights from a secret seed, so that leaked gold is worthless.")
 @option("--engine", metavar="local|dask", default="local", help="Where submissions run.")
-@option("--scheduler", metavar="ADDRESS", default="", help="A running Dask scheduler; by default one is started here.")
 @option(
-    "--tls-ca-file", metavar="FILE", type=_FILE, help="The authority that signed the scheduler's certificate (tls://…)."
+    "--scheduler",
+    metavar="ADDRESS",
+    default="",
+    rare=True,
+    help="A running Dask scheduler; by default one is started here.",
 )
-@option("--tls-cert", metavar="FILE", type=_FILE, help="The certificate to show to the scheduler.")
-@option("--tls-key", metavar="FILE", type=_FILE, help="Its key, unless it is in the same file.")
+@option(
+    "--tls-ca-file",
+    metavar="FILE",
+    type=_FILE,
+    rare=True,
+    help="The authority that signed the scheduler's certificate (tls://…).",
+)
+@option("--tls-cert", metavar="FILE", type=_FILE, rare=True, help="The certificate to show to the scheduler.")
+@option("--tls-key", metavar="FILE", type=_FILE, rare=True, help="Its key, unless it is in the same file.")
 @option(
     "--jobs", "-j", metavar="N", type=click.IntRange(1), help="How many run at once; default one for each processor."
 )
@@ -78,14 +88,24 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     "class",
     "canvas",
     "autolab",
-    help="Print it as csv, html, junit, markdown, or another installed format; =FILE writes that besides the screen. "
+    help="Print as markdown, csv, junit, html or another format; =FILE writes it, too. "
     "canvas: also write canvas.csv, the gradebook of --gradebook with everybody's points. autolab: print one "
     "submission's feedback and, as the last line, its points.",
 )
 @option("--gradebook", metavar="FILE", type=PATH, help="The gradebook that Canvas exported, for --format canvas.")
-@option("--column", metavar="TITLE", default="", help="The assignment's column in it; by default the one of its name.")
 @option(
-    "--names", metavar="FILE", type=PATH, help="A CSV file with the columns submission and id, where names are not IDs."
+    "--column",
+    metavar="TITLE",
+    default="",
+    rare=True,
+    help="The assignment's column in it; by default the one of its name.",
+)
+@option(
+    "--names",
+    metavar="FILE",
+    type=PATH,
+    rare=True,
+    help="A CSV file with the columns submission and id, where names are not IDs.",
 )
 @flag("--again", help="Run all again, even those with a cached verdict.")
 @flag("--allow-stale", help="Grade against gold that is stale.")
@@ -121,7 +141,7 @@ def grade(
     no_color: bool,
     debug: bool,
 ) -> None:
-    """Check a class, each submission sandboxed, and write grades, feedback and an overview.
+    """Check a class, each submission sandboxed; write grades, feedback and an overview.
 
     Scores follow the assignment's rubric. Writes `grades.csv`, feedback for each student,
     Gradescope's `results.json`, JUnit XML, and an overview of the class. A submission sees its inputs and weights,

@@ -1,40 +1,68 @@
-"""`goldsmith help`: the pages that come with goldsmith, in the terminal."""
+"""`goldsmith help`: the pages that come with goldsmith, and everything about a command, in the terminal."""
 
 from __future__ import annotations
 
-from goldsmith.cli.command import argument, command
+import click
+
+from goldsmith.cli.command import Command, Group, argument, command
 from goldsmith.cli.options import output_options, report_errors
 from goldsmith.help_topics import TOPICS
 
 
 @command
-@argument("topic", "TOPIC", "The page to show; omit it for a list.", default="")
+@argument("topic", "TOPIC | COMMAND", "The page to show, or the command; omit it for a list.", nargs=-1)
 @output_options
-def help_(topic: str, json: bool, no_color: bool, debug: bool) -> None:
-    """Show a page about goldsmith: recipes, adapters, grading and more.
+def help_(topic: tuple[str, ...], json: bool, no_color: bool, debug: bool) -> None:
+    """Show a page about goldsmith, or everything about a command.
 
-    Lists the topics, or shows one. `goldsmith COMMAND --help` lists a command's options.
+    Lists the topics (recipes, adapters, grading and more), or shows one. `goldsmith COMMAND --help` is as much about a
+    command as fits a screen.
 
     Examples:
 
         goldsmith help                  the topics
         goldsmith help adapters         how to write an adapter
+        goldsmith help grade            every option of a command, its examples and exit codes
 
     Exit codes: 0 shown, 2 there is no such topic.
     """
     with report_errors("help", as_json=json, debug=debug, subjects="topics") as report:
-        if topic and topic not in TOPICS:
+        from goldsmith.cli.app import commands
+        from goldsmith.render.console import open_console
+        from goldsmith.render.help import HelpTopic, find_topics, show_topics
+
+        wanted = " ".join(topic)
+        known = {} if wanted in TOPICS or not wanted else dict(commands())
+        if wanted and wanted not in TOPICS and wanted not in known:
             import difflib
 
             from goldsmith.errors.usage import BadUsage
 
-            near = difflib.get_close_matches(topic, TOPICS, n=1, cutoff=0.5)
-            raise BadUsage("goldsmith help", f"there is no topic {topic}", near)
-        from goldsmith.render.console import open_console
-        from goldsmith.render.help import find_topics, show_topics
+            near = difflib.get_close_matches(wanted, [*TOPICS, *known], n=1, cutoff=0.5)
+            raise BadUsage("goldsmith help", f"there is no topic {wanted}", near)
+        if wanted in known:
+            from goldsmith.cli.command import first_sentence
 
-        topics = find_topics(topic)
+            text = _everything_about(wanted)
+            topics = [HelpTopic(name=wanted, about=first_sentence(known[wanted]), text=click.unstyle(text))]
+        else:
+            topics = find_topics(wanted)
         if json:
             report.print(topics)
+        elif wanted in known:
+            click.echo(text, color=False if no_color else None, nl=False)
         else:
             show_topics(open_console(no_color=no_color), topics)
+
+
+def _everything_about(name: str) -> str:
+    from goldsmith.cli.app import app
+
+    found: Command = app
+    context = app.context_class(app, info_name="goldsmith", **app.context_settings)
+    for word in name.split():
+        assert isinstance(found, Group)
+        inner = found.get_command(context, word)
+        assert isinstance(inner, Command)
+        found, context = inner, inner.context_class(inner, parent=context, info_name=word)
+    return found.whole_help(context)

@@ -132,7 +132,7 @@ def report_errors(
             say(traceback.format_exc(), stderr=True)
         if as_json:
             report.print(finished, ok=False, error=error)
-        say(f"goldsmith {command}: {error}", stderr=True)
+        say(f"{f'goldsmith {command}'.rstrip()}: {error}", stderr=True)
         raise click.exceptions.Exit(error.exit_code) from None
 
 

@@ -21,13 +21,14 @@ _DTYPES = ("float64", "float32", "bfloat16", "float16")
 @argument("candidate", "TARGET", "The one that should compute the same, named alike.", required=False)
 @option("--with", "setup", metavar="FILE", type=PATH, help="A file that defines reference(), candidate() and inputs().")
 @option("--init", metavar="ARGS", help="Arguments to build both with: 'dim=64, heads=4'.")
-@option("--init-candidate", metavar="ARGS", help="Arguments to build TARGET with, if others.")
+@option("--init-candidate", metavar="ARGS", rare=True, help="Arguments to build TARGET with, if others.")
 @option("--input", "inputs", metavar="EXPR", multiple=True, help="What both are called with; several, one by one.")
 @option(
     "--input-candidate",
     "own_inputs",
     metavar="EXPR",
     multiple=True,
+    rare=True,
     help="What TARGET is called with instead; REF's are inputs.",
 )
 @option("--output", "outputs", metavar="REF=TARGET", multiple=True, help="Which output is which: '0=logits'.")
@@ -35,7 +36,7 @@ _DTYPES = ("float64", "float32", "bfloat16", "float16")
 @option(
     "--write-adapter", "proposed", metavar="FILE", type=PATH, help="Write the rules that the report proposes to a file."
 )
-@option("--convert", metavar="FILE.py:NAME", help="A function that makes TARGET's state dict of REF's.")
+@option("--convert", metavar="FILE.py:NAME", rare=True, help="A function that makes TARGET's state dict of REF's.")
 @flag("--own-weights", help="Leave both with the weights that they are built with.")
 @flag("--no-gradients", help="Compare outputs only.")
 @flag("--train", help="Run in train mode, not in eval mode.")
@@ -47,8 +48,8 @@ _DTYPES = ("float64", "float32", "bfloat16", "float16")
 @flag("--brief", help="With --json, only what leads to the line that is wrong, for a coding agent: some 2 kB.")
 @option("--html", "page", metavar="FILE", type=PATH, help="Also write a page to look at: curves, trees, tensors.")
 @report_formats("parity")
-@option("--seed", metavar="N", type=int, default=42, help="Seeds weights and inputs.")
-@option("--threads", metavar="N", type=int, default=1, help="Threads of each process.")
+@option("--seed", metavar="N", type=int, default=42, rare=True, help="Seeds weights and inputs.")
+@option("--threads", metavar="N", type=int, default=1, rare=True, help="Threads of each process.")
 @output_options
 def parity(
     reference: str | None,

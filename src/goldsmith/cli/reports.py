@@ -309,7 +309,7 @@ class _Format(click.ParamType):  # type: ignore[type-arg]
 def report_formats(kind: Kind, *more: str, help: str = "") -> Callable[[Function], Function]:
     """Add `--format`, with the formats that this kind of result has, and those that only this command has."""
     names = ", ".join(name for name in formats_of(kind) if name not in ("text", "json"))
-    help = help or f"Print it as {names} or another installed format; =FILE writes that besides the screen."
+    help = help or f"Print as {names} or another; =FILE writes it, too."
     return option("--format", "formats", metavar="NAME[=FILE]", type=_Format(kind, more), multiple=True, help=help)
 
 

@@ -79,8 +79,7 @@ def rigor(
     Each mutant is the solution with one mistake that people really make; the recipe is replayed on it. Score = killed /
     (killed + survived), where mutants that no run could tell from the solution count as survivors until you explain
     them, unless they are another formula for the same numbers. The other number is of false failures: how many right
-    variants of the solution, the same written in other ways, the gold accepts. Nothing in the course is touched;
-    results are cached under `.goldsmith/`, so that a second run only tries what changed.
+    variants of the solution, the same written in other ways, the gold accepts. A second run only tries what changed.
 
     Examples:
 

@@ -26,7 +26,7 @@ def status(
     no_color: bool,
     debug: bool,
 ) -> None:
-    """Show for every assignment whether its gold is fresh, stale (and why) or missing, or its solution injected.
+    """Show which gold is fresh, stale (and why) or missing, and whose solution is injected.
 
     Compares hashes only: neither torch nor NumPy is imported, and nothing is run.
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Sequence
+from pathlib import Path
 
 import click
 
@@ -49,19 +51,37 @@ def _in_our_words(problem: click.UsageError) -> BadUsage:
         return BadUsage(command, f"{parameter.metavar or str(parameter.name).upper()} is missing")
     unknown = re.match(r"No such command '([^']+)'", problem.message)
     if unknown and isinstance(context.command, click.Group):
-        import difflib
-
         known = context.command.list_commands(context)
-        return BadUsage(command, f"there is no command {unknown[1]}", difflib.get_close_matches(unknown[1], known, n=1))
+        near = _nearest(unknown[1], known) or _as_assignment(unknown[1])
+        return BadUsage(command, f"there is no command {unknown[1]}", near)
     more = re.fullmatch(r"Got unexpected extra arguments? \((.+)\)\.?", problem.message)
     if more:
         return BadUsage(command, f"{more[1]} is one argument too many")
     said = _limit_in_words(problem.message.rstrip("."), parameter)
     if parameter is None:
         return BadUsage(command, f"{said[:1].lower()}{said[1:]}")
-    return BadUsage(
-        command, f"{parameter.opts[0]}{'' if said.startswith('must') else ':'} {said[:1].lower()}{said[1:]}"
-    )
+    problem_words = f"{parameter.opts[0]}{'' if said.startswith('must') else ':'} {said[:1].lower()}{said[1:]}"
+    given = re.match(r"'(.*)' is not one of", said)
+    choices = [str(item) for item in parameter.type.choices] if isinstance(parameter.type, click.Choice) else []
+    return BadUsage(command, problem_words, _nearest(given[1], choices) if given else ())
+
+
+def _nearest(given: str, known: Sequence[str]) -> list[str]:
+    import difflib
+
+    return difflib.get_close_matches(given, known, n=1)
+
+
+def _as_assignment(given: str) -> list[str]:
+    """Return what can be done with an assignment of this name, if the course here has one."""
+    from goldsmith.courses.layout.layout import find_course
+    from goldsmith.errors.base import GoldsmithError
+
+    try:
+        names = [item.name for item in find_course(Path()).assignments()]
+    except (GoldsmithError, OSError):
+        return []
+    return [f"`goldsmith check {name}`" for name in _nearest(given, names)]
 
 
 def _limit_in_words(message: str, parameter: click.Parameter | None) -> str:

@@ -90,6 +90,12 @@ class NotReplayed(GoldsmithError):
 
 
 class NoSuchCase(UsageError):
-    template = "there is no case {name}; there are {known}."
     name: str
     known: Sequence[str]
+
+    def sentence(self) -> str:
+        import difflib
+
+        near = difflib.get_close_matches(self.name, self.known, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(self.known)}."
+        return f"there is no case {self.name}; {hint}"

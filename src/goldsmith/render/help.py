@@ -25,6 +25,17 @@ class HelpTopic(msgspec.Struct, frozen=True, kw_only=True):
     """All of it, in Markdown, where it was asked for; else null."""
 
 
+class ShellCompletion(msgspec.Struct, frozen=True, kw_only=True):
+    """What makes a shell complete command lines."""
+
+    name: Literal["bash", "zsh", "fish"]
+    """The shell."""
+    outcome: Literal["shown"] = "shown"
+    """It always is."""
+    script: str
+    """What the shell is to run when it starts."""
+
+
 def find_topics(wanted: str) -> list[HelpTopic]:
     """Read the page called `wanted`; without a name, list every page without its text."""
     if wanted:

@@ -19,20 +19,32 @@ _COLOURS = {"fresh": "green", "stale": "yellow", "missing": "red", "injected": "
 
 def show_status(console: Console, items: Sequence[AssignmentStatus], course: Course | None) -> None:
     """Show a row for each assignment, notes that several share once, and what to do next."""
-    rows = [
-        (item.name, Text(item.outcome, _COLOURS[item.outcome]), "".join(item.reasons[:1]) + and_more(item.reasons))
-        for item in items
-    ]
-    print_table(console, ("assignment" if course else "recipe", "gold", "why"), rows)
+    state_table(console, items, "assignment" if course else "recipe")
     for note in dict.fromkeys(note for item in items for note in item.notes):
         names = ", ".join(item.name for item in items if note in item.notes)
         said = f"Note: {names}: {note}; `goldsmith verify --reproduce` says whether that matters."
         print_line(console, Text(said, "yellow"))
     print_line(console)
-    _show_next(console, items, course)
+    step = next_step(items, course)
+    if not items:
+        print_line(console, "There are no assignments yet; make one with `goldsmith new NAME`.")
+    elif step.startswith("goldsmith "):
+        print_line(console, Text(f"Next: {step}", "bold"))
+    else:
+        print_line(console, step or Text("All gold is fresh.", "bold green"))
 
 
-def _show_next(console: Console, items: Sequence[AssignmentStatus], course: Course | None) -> None:
+def state_table(console: Console, items: Sequence[AssignmentStatus], what: str) -> None:
+    """Show how each gold stands, and why it is not fresh."""
+    rows = [
+        (item.name, Text(item.outcome, _COLOURS[item.outcome]), "".join(item.reasons[:1]) + and_more(item.reasons))
+        for item in items
+    ]
+    print_table(console, (what, "gold", "why"), rows)
+
+
+def next_step(items: Sequence[AssignmentStatus], course: Course | None) -> str:
+    """Return the command to run next, or a sentence where there is none; nothing if all gold is fresh."""
     injected = [item.name for item in items if item.outcome == "injected"]
     without_recipe = [item.name for item in items if item.reasons == (NO_RECIPE,)]
     without_solution = [item.name for item in items if item.reasons == (NO_SOLUTION,)]
@@ -40,21 +52,17 @@ def _show_next(console: Console, items: Sequence[AssignmentStatus], course: Cour
     todo = [item.name for item in items if item.outcome != "fresh" and item.name not in others]
     todo, kind = (todo, "") if todo else (without_recipe, " --kind outputs")
     if not items:
-        print_line(console, "There are no assignments yet; make one with `goldsmith new NAME`.")
-    elif injected:
-        print_line(console, Text(f"Next: goldsmith reset {injected[0]}", "bold"))
-    elif todo:
-        command = "generate" if course else "record"
-        print_line(console, Text(f"Next: goldsmith {command} {shlex.join(todo)}{kind}", "bold"))
-    elif without_solution and course:
-        _ask_for_solutions(console, without_solution, course)
-    else:
-        print_line(console, Text("All gold is fresh.", "bold green"))
+        return "goldsmith new NAME"
+    if injected:
+        return f"goldsmith reset {injected[0]}"
+    if todo:
+        return f"goldsmith {'generate' if course else 'record'} {shlex.join(todo)}{kind}"
+    return _ask_for_solutions(without_solution, course) if without_solution and course else ""
 
 
-def _ask_for_solutions(console: Console, names: Sequence[str], course: Course) -> None:
+def _ask_for_solutions(names: Sequence[str], course: Course) -> str:
     folder = course.relative(course.assignment(names[0]).solution).as_posix()
     many = f"{len(names)} assignments have" if len(names) > 1 else f"{names[0]} has"
     what = f"put <name>_solution.py for each <name>.py it replaces into {folder}/"
     example = f", for {names[0]}" if len(names) > 1 else ""
-    print_line(console, f"{many} no solution yet: {what}{example}.")
+    return f"{many} no solution yet: {what}{example}."

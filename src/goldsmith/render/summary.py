@@ -17,12 +17,12 @@ from goldsmith.render.console import print_line, print_table
 _BOX_CELLS = 62
 _EXTRAS = (TRACE_SUFFIX, REFERENCE_SUFFIX)
 _TITLES = {
-    "published": "GOLD GENERATION COMPLETE",
-    "unchanged": "GOLD UP TO DATE",
-    "refused": "GOLD REFUSED",
-    "failed": "GOLD GENERATION FAILED",
-    "stale": "GOLD STALE",
-    "injected": "GOLD NOT MADE",
+    "published": "Gold published",
+    "unchanged": "Gold up to date",
+    "refused": "Gold refused",
+    "failed": "Gold not made",
+    "stale": "Gold stale",
+    "injected": "Gold not made",
 }
 _COLOURS = {
     "published": "green",
@@ -102,7 +102,7 @@ class Summary:
         self._line(text, "bold green" if good == len(outcomes) else "bold red")
 
     def _title(self, outcome: Outcome) -> None:
-        title = f"{_TITLES[outcome.outcome]}: {outcome.label.upper()}"
+        title = f"{_TITLES[outcome.outcome]}: {outcome.label}"
         if not self._rich:
             self._line(title)
             return

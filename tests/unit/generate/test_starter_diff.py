@@ -130,7 +130,7 @@ def test_real_drift_is_caught_and_shown_side_by_side(
         assert word in text
     run = course.run("generate", "lab")
     assert run.code == 3
-    assert "GOLD REFUSED: LAB" in run.out
+    assert "Gold refused: Lab" in run.out
     assert "allow-drift" in run.last_line
     assert not course.gold("lab").exists()
 
