@@ -100,6 +100,7 @@ QUICK = [
     ("handout", "handout hw1 --output ../kit", 0),
     ("init", "init --yes", 0),
     ("status", "status", 0),
+    ("completion", "completion bash", 0),
     ("help", "help", 0),
     ("help", "help adapters", 0),
     ("verify", "verify", 0),
