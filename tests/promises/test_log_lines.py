@@ -13,14 +13,18 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from goldsmith.foundation.log_injection import say, say_json
+from goldsmith.courses.grade.redaction import one_line
+from goldsmith.foundation.log_injection import BLANK_LETTERS, printable, say, say_json
 from goldsmith.render.console import print_line, text_console
+from goldsmith.runs.notes import is_name
 from goldsmith.sandbox.packages import PACKAGE
 from support.check_course import checked_course, hand_in
 from support.course import RECIPE_FILE, SOLUTION_FILE, CourseOnDisk, Run
 
-HOSTILE = "::error::x ##[error]y \x1b[2Jz\x9b31m ##vso[task.x]\u202e [/] [red]w :smile: \x08"
-OBEYED = re.compile(r"^\s*::\S|##\[|##vso\[|##teamcity\[|[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e]", re.M)
+HOSTILE = "::error::x ##[error]y \x1b[2Jz\x9b31m ##vso[task.x]\u202e\u3164\u200f [/] [red]w :smile: \x08"
+OBEYED = re.compile(
+    r"^\s*::\S|##\[|##vso\[|##teamcity\[|[\x00-\x08\x0b-\x1f\x7f-\x9f\u200f\u2028\u2029\u202a-\u202e\u3164]", re.M
+)
 PLACES_TO_PRINT = {
     "render/console.py", "foundation/log_injection.py",
     "courses/handout/kit_check.py", "sandbox/private_network.py",  # without goldsmith; to the process that asked
@@ -32,7 +36,7 @@ def test_nothing_is_printed_but_by_the_one_printer() -> None:
     found = []
     for path in PACKAGE.rglob("*.py"):
         name = path.relative_to(PACKAGE).as_posix()
-        if name.startswith("worker/"):  # what a child prints is read, and printed by its parent
+        if name.startswith(("worker/", "runs/live/")):  # what a child prints is read, and printed by its parent
             continue
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             called = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
@@ -67,6 +71,13 @@ def test_plain_lines_are_escaped_and_json_keeps_its_values(capsys: pytest.Captur
     told = capsys.readouterr().out
     assert OBEYED.search(told) is None
     assert json.loads(told) == {"name": HOSTILE, "a ::b": "##[c]"}
+
+
+@pytest.mark.parametrize("blank", sorted(BLANK_LETTERS))
+def test_letters_that_show_nothing_make_no_sentence_of_a_name(blank: str) -> None:
+    name = f"all{blank}points"
+    assert not is_name(name)
+    assert one_line(name) == f"all\\u{ord(blank):04x}points" == printable(name)
 
 
 @pytest.fixture(scope="module")

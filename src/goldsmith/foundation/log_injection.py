@@ -13,9 +13,15 @@ from collections.abc import Iterator
 _COMMAND = re.compile(r"(?:^|(?<=\s))::(?=\S)|##(?=\[|vso\[|teamcity\[)")
 """GitHub Actions reads a command at the start of a line, after any spaces; its old form, and other systems,
 anywhere."""
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
-"""What moves a cursor, begins an escape sequence, ends a line for some, or turns the direction of writing. Line feeds
-and tabs stay."""
+BLANK_LETTERS = frozenset("\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
+"""Letters that show nothing, most of which may be in Python's names: with them, a name reads like a sentence."""
+_CONTROL = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069"
+    + "".join(BLANK_LETTERS)
+    + "]"
+)
+"""What moves a cursor, begins an escape sequence, ends a line for some, turns the direction of writing, or cannot be
+seen. Line feeds and tabs stay."""
 
 
 def without_commands(text: str) -> str:

@@ -12,6 +12,8 @@ from typing import Literal
 
 import msgspec
 
+from goldsmith.foundation.log_injection import BLANK_LETTERS
+
 NoteKind = Literal[
     "adapter", "shape-and-order", "turned", "stacked", "stacked-by-head", "reshaped", "reshaped-by-pixel", "extra",
     "untied", "one-weight", "own-buffer", "late", "shared-memory",
@@ -33,7 +35,7 @@ MAX_ITEMS, _MAX_NAMES, _MAX_SIZE, _MAX_LEVELS = 20, 200, 10**12, 32
 
 def is_name(text: str) -> bool:
     """Return whether a text could be the name of a weight, module, package or function, and is no sentence."""
-    return _NAME.fullmatch(text) is not None
+    return _NAME.fullmatch(text) is not None and BLANK_LETTERS.isdisjoint(text)
 
 
 class Names(msgspec.Struct, frozen=True):

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from goldsmith.foundation.log_injection import without_commands
+from goldsmith.foundation.log_injection import BLANK_LETTERS, without_commands
 from goldsmith.judge.verdicts import OWN_WEIGHTS, Verdict
 from goldsmith.judge.weight_caveat import CAVEAT
 
@@ -64,8 +64,9 @@ def one_line(text: str, longest: int = MAX_TEXT_CHARS) -> str:
     """Join text into one line, escape what cannot be seen (control characters, direction marks, broken bytes), and cut
     it at `longest`."""
     line = without_commands(_join(text[: 8 * longest]))
-    if not line.isprintable():
-        line = "".join(char if char.isprintable() else _escape(ord(char)) for char in line)
+    if not line.isprintable() or not BLANK_LETTERS.isdisjoint(line):
+        shown = (char.isprintable() and char not in BLANK_LETTERS for char in line)
+        line = "".join(char if is_shown else _escape(ord(char)) for char, is_shown in zip(line, shown, strict=True))
     return line if len(line) <= longest else f"{line[: longest - 1]}…"
 
 
