@@ -12,8 +12,6 @@ from typing import Literal
 
 import msgspec
 
-from goldsmith.foundation.log_injection import BLANK_LETTERS
-
 NoteKind = Literal[
     "adapter", "shape-and-order", "turned", "stacked", "stacked-by-head", "reshaped", "reshaped-by-pixel", "extra",
     "untied", "one-weight", "own-buffer", "late", "shared-memory",
@@ -29,13 +27,14 @@ _PLACED: Mapping[NoteKind, str] = MappingProxyType(
         "untied": "weights that gold has tied, and the model apart",
     }
 )
-_NAME = re.compile(r"[\w.*?{}\[\]<>:/+-]{1,200}")
+_NAME = re.compile(r"(?:(?![\u115f\u1160\u17b4\u17b5\u3164\uffa0])[\w.*?{}\[\]<>:/+-]){1,200}")
+"""Without letters that show nothing (`log_injection.BLANK_LETTERS`)."""
 MAX_ITEMS, _MAX_NAMES, _MAX_SIZE, _MAX_LEVELS = 20, 200, 10**12, 32
 
 
 def is_name(text: str) -> bool:
     """Return whether a text could be the name of a weight, module, package or function, and is no sentence."""
-    return _NAME.fullmatch(text) is not None and BLANK_LETTERS.isdisjoint(text)
+    return _NAME.fullmatch(text) is not None
 
 
 class Names(msgspec.Struct, frozen=True):
