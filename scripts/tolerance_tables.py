@@ -14,11 +14,11 @@ from pathlib import Path
 import numpy as np
 
 from corpora.correct_variants import COMPILED, CORRECT, replayed
-from goldsmith.comparison.against_gold import judge
 from goldsmith.courses.layout.example import copy_example
 from goldsmith.courses.layout.layout import Course
 from goldsmith.gold.arrays import judged_leaves, numbers_of
 from goldsmith.gold.load import GoldCase, load_gold
+from support.gold_judgement import judge
 
 PAGE = Path(__file__).resolve().parents[1] / "docs/contributing/measurements/tolerances.md"
 BEGIN, END = "<!-- begin: printed by scripts/tolerance_tables.py -->", "<!-- end -->"

@@ -8,12 +8,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from goldsmith.comparison.against_gold import judge
 from goldsmith.judge.case import without_blind_records
 from goldsmith.judge.criteria import Criteria
 from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, INCONCLUSIVE, CaseVerdict
 from support.calibration_course import calibrated
 from support.course import CourseOnDisk
+from support.gold_judgement import judge
 
 CANCELLED = "def scale(x):\n    return (x * x + 1e6) - 1e6\n"
 RIGHT = """import torch

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from goldsmith.comparison.against_gold import judge
 from goldsmith.gold.load import load_gold
 from support.course import RECIPE_FILE, SOLUTION_FILE, CourseOnDisk, recipe
+from support.gold_judgement import judge
 
 BODY = """
     @gs.case(accepts=["unbiased"])

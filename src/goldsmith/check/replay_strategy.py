@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 import msgspec
 
 from goldsmith.check.replay_workspace import ReplayWorkspace
-from goldsmith.judge.case import Judge, is_close, is_doubtful, is_nearer, is_shown_twice, still_to_run
+from goldsmith.judge.case import SECOND_RUNS, Judge, is_close, is_settled, only_raised_in_float64
+from goldsmith.judge.criteria import Criteria
+from goldsmith.judge.decision import is_rounding
 from goldsmith.judge.reduced_precision import needs_dtypes
 from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, ERROR, CaseVerdict
 from goldsmith.runs.conditions import DTYPES, FLOAT64, PLAIN, REPEAT, STRICT, TRACED, Conditions
@@ -17,6 +19,8 @@ from goldsmith.runs.run import CaseRuns
 
 MAX_LAYOUT_TRIALS = 2
 """How many cases of each kind of model are run once more to see whether another layout changes anything."""
+_RAISED = ("raised", "none", "call", "stub")
+"""Kinds of failure where a trace shows which calls were made, with what inputs, before the case failed."""
 _LAYOUT_PROBLEMS = ("raised", "weights", "values")
 """Kinds of failure that another layout of the weights may fix."""
 
@@ -79,7 +83,7 @@ class ReplayStrategy:
                 [name for name in self._with(layout, self.replays) if name not in tried], layout
             )
             for name, (replay, verdict) in tried.items():
-                if is_close(verdict) and is_nearer(verdict, self.verdicts[name]):
+                if is_close(verdict) and _is_nearer(verdict, self.verdicts[name]):
                     self.replays[name], self.verdicts[name], self.layouts[name] = replay, verdict, layout
                     moved.append(name)
         return moved
@@ -101,7 +105,7 @@ class ReplayStrategy:
 
     def _repeat(self, cases: Sequence[str]) -> None:
         """Run whatever a verdict still needs, float64 last."""
-        wanted = {name: still_to_run(self.verdicts[name], self.judge.criteria(name)) for name in cases}
+        wanted = {name: _still_to_run(self.verdicts[name], self.judge.criteria(name)) for name in cases}
         if not self.traces:
             wanted = {name: runs for name, runs in wanted.items() if TRACED not in runs}
         in_order = sorted(filter(wanted.get, wanted), key=lambda name: FLOAT64 in wanted[name])
@@ -121,7 +125,7 @@ class ReplayStrategy:
         self._finalise(cases)
         wanted: dict[str, tuple[Conditions, ...]] = {}
         for name in cases:
-            if self.verdicts[name].outcome == AGREES and not is_shown_twice(self.replays[name]):
+            if self.verdicts[name].outcome == AGREES and not _is_shown_twice(self.replays[name]):
                 wanted[name] = (PLAIN, REPEAT)
             elif self.traces and self._lacks_trace(name):
                 wanted[name] = (TRACED,)
@@ -137,7 +141,7 @@ class ReplayStrategy:
         process that watches for rounding. Where a case is close to its tolerance, one more run shows which dtypes it
         computes in."""
         self._judge(cases)
-        doubtful = [name for name in cases if is_doubtful(self.verdicts[name], self.replays[name])]
+        doubtful = [name for name in cases if _is_doubtful(self.verdicts[name], self.replays[name])]
         for name, replay in self.workspace.run(dict.fromkeys(doubtful, (STRICT,)), self.layouts).items():
             if replay.runs["float64_strict"].failure is None:
                 self.replays[name] = self.replays[name].in_float64(replay)
@@ -157,3 +161,48 @@ class ReplayStrategy:
         if name in self.layouts and verdict.outcome not in (COULD_NOT_RUN, ERROR):
             note = f"its weights lie as the adapter's layout {self.layouts[name]!r} says"
             self.verdicts[name] = msgspec.structs.replace(verdict, notes=(*verdict.notes, note))
+
+
+def _still_to_run(verdict: CaseVerdict, criteria: Criteria) -> tuple[Conditions, ...]:
+    """List the further runs that a case needs after its first, to confirm its verdict or show where it goes wrong.
+
+    A result identical to gold must be so again. Any other close result is run in float64: code that is right there too
+    is not right by chance. If something was recorded that float64 says nothing about, both are run. A wrong result is
+    traced, which is its second run.
+    """
+    if verdict.outcome == ERROR:
+        return ()
+    if verdict.outcome == COULD_NOT_RUN:
+        return (TRACED,) if verdict.kind in _RAISED else ()
+    if not is_settled(verdict) and criteria.gold.reference:
+        return (FLOAT64,) if criteria.expected.keys() <= set(criteria.float64_paths) else (REPEAT, FLOAT64)
+    if verdict.outcome == AGREES:
+        return (REPEAT,)
+    marked = any(leaf.nan_actual > leaf.nan_gold for leaf in verdict.natural)
+    return (TRACED, REPEAT) if marked else (TRACED,)
+
+
+def _is_shown_twice(replayed: CaseRuns) -> bool:
+    """Return whether a second run in the process of the first has given a result."""
+    wide = replayed.runs.get("float64")
+    says = wide is not None and wide.failure is None and wide.facts.pure and "float64_strict" not in replayed.runs
+    return says or any(run in replayed.runs for run in SECOND_RUNS)
+
+
+def _is_doubtful(verdict: CaseVerdict, replayed: CaseRuns) -> bool:
+    """Return whether only a run in float64 fails or differs, in a process that had done other things before: state kept
+    from those may be the reason."""
+    if "float64" not in replayed.runs or "float64_strict" in replayed.runs:
+        return False
+    against = verdict.outcome == DIFFERS and verdict.kind == "values" and is_rounding(verdict.natural)
+    return against or only_raised_in_float64(replayed)
+
+
+def _is_nearer(verdict: CaseVerdict, other: CaseVerdict) -> bool:
+    """Return whether a case's first run came closer to gold than it did in another layout."""
+
+    def far(item: CaseVerdict) -> tuple[int, float]:
+        off = max((leaf.excess for leaf in item.natural), default=0.0)
+        return (AGREES, DIFFERS, COULD_NOT_RUN, ERROR).index(item.outcome), off
+
+    return far(verdict) < far(other)

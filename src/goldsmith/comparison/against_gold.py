@@ -1,14 +1,11 @@
-"""Compare what an implementation recorded with a case's gold and with every accepted variant of it."""
+"""Compare what an implementation recorded with a case's gold, within the tolerances of its manifest."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from goldsmith.comparison.results import Comparison
-from goldsmith.gold.arrays import judged_part
 from goldsmith.gold.tolerances import Tolerance, with_floor
 
 if TYPE_CHECKING:
@@ -16,38 +13,6 @@ if TYPE_CHECKING:
 
 ROUNDED = 2.0**-20
 """The tolerance that a float64 number needs once rounded to float32: a few units in the last place."""
-
-
-@dataclass(frozen=True)
-class Judgement:
-    """The comparison with the nearest of the accepted golds; `met` names the variant it came from, "" the solution."""
-
-    comparison: Comparison
-    met: str = ""
-
-    @property
-    def excess(self) -> dict[str, float]:
-        """Return the share of its tolerance that each leaf uses up: at most 1 is within."""
-        return {leaf.path: leaf.excess for leaf in self.comparison.leaves}
-
-    @property
-    def worst(self) -> float:
-        return max(self.excess.values(), default=math.inf)
-
-    @property
-    def agrees(self) -> bool:
-        return self.comparison.agrees
-
-
-def judge(actual: Mapping[str, Any], gold: GoldCase) -> Judgement:
-    """Compare `actual`, a payload with the keys of a gold file, with the case and every variant it accepts.
-
-    The nearest of them counts.
-    """
-    leaves = judged_part(actual)
-    golds = {"": gold, **gold.variants}
-    found = [Judgement(compare_case(leaves, judged_part(item.data), item), name) for name, item in golds.items()]
-    return min(found, key=lambda item: (not item.agrees, item.worst))
 
 
 def tolerances_of(gold: GoldCase) -> dict[str, Tolerance]:

@@ -31,16 +31,13 @@ from goldsmith.judge.decision import (
 from goldsmith.judge.reduced_precision import coarser_dtype, is_unseen
 from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, CUT_OFF, DIFFERS, ERROR, CaseVerdict
 from goldsmith.judge.weight_caveat import with_caveat
-from goldsmith.runs.conditions import FLOAT64, REPEAT, TRACED, Conditions
 from goldsmith.runs.run import CaseRuns, Failure
 
 if TYPE_CHECKING:
     from goldsmith.gold.load import GoldCase
     from goldsmith.weights.rules import Adapter
 
-_SECOND_RUNS = ("traced", "repeat")
-_RAISED = ("raised", "none", "call", "stub")
-"""Kinds of failure where a trace shows which calls were made, with what inputs, before the case failed."""
+SECOND_RUNS = ("traced", "repeat")
 
 
 @dataclass(frozen=True)
@@ -108,7 +105,7 @@ def judge_case(criteria: Criteria, replayed: CaseRuns, *, guessing: bool = True)
     failed = next((item.failure for run, item in replayed.runs.items() if item.failure and run != "dtypes"), None)
     first = replayed.first
     late = failed is not None and first.failure is None
-    if failed is not None and not (late and _only_raised_in_float64(replayed)):
+    if failed is not None and not (late and only_raised_in_float64(replayed)):
         when = " the second time" if late else ""
         return msgspec.structs.replace(
             verdict, outcome=COULD_NOT_RUN, failure=failed, reason=f"{failed.message}{when}", kind=failed.kind
@@ -153,52 +150,7 @@ def is_close(verdict: CaseVerdict) -> bool:
     return verdict.outcome == AGREES or (verdict.outcome == DIFFERS and not is_settled(verdict))
 
 
-def still_to_run(verdict: CaseVerdict, criteria: Criteria) -> tuple[Conditions, ...]:
-    """List the further runs that a case needs after its first, to confirm its verdict or show where it goes wrong.
-
-    A result identical to gold must be so again. Any other close result is run in float64: code that is right there too
-    is not right by chance. If something was recorded that float64 says nothing about, both are run. A wrong result is
-    traced, which is its second run.
-    """
-    if verdict.outcome == ERROR:
-        return ()
-    if verdict.outcome == COULD_NOT_RUN:
-        return (TRACED,) if verdict.kind in _RAISED else ()
-    if not is_settled(verdict) and criteria.gold.reference:
-        return (FLOAT64,) if criteria.expected.keys() <= set(criteria.float64_paths) else (REPEAT, FLOAT64)
-    if verdict.outcome == AGREES:
-        return (REPEAT,)
-    marked = any(leaf.nan_actual > leaf.nan_gold for leaf in verdict.natural)
-    return (TRACED, REPEAT) if marked else (TRACED,)
-
-
-def is_shown_twice(replayed: CaseRuns) -> bool:
-    """Return whether a second run in the process of the first has given a result."""
-    wide = replayed.runs.get("float64")
-    says = wide is not None and wide.failure is None and wide.facts.pure and "float64_strict" not in replayed.runs
-    return says or any(run in replayed.runs for run in _SECOND_RUNS)
-
-
-def is_doubtful(verdict: CaseVerdict, replayed: CaseRuns) -> bool:
-    """Return whether only a run in float64 fails or differs, in a process that had done other things before: state kept
-    from those may be the reason."""
-    if "float64" not in replayed.runs or "float64_strict" in replayed.runs:
-        return False
-    against = verdict.outcome == DIFFERS and verdict.kind == "values" and is_rounding(verdict.natural)
-    return against or _only_raised_in_float64(replayed)
-
-
-def is_nearer(verdict: CaseVerdict, other: CaseVerdict) -> bool:
-    """Return whether a case's first run came closer to gold than it did in another layout."""
-
-    def far(item: CaseVerdict) -> tuple[int, float]:
-        off = max((leaf.excess for leaf in item.natural), default=0.0)
-        return (AGREES, DIFFERS, COULD_NOT_RUN, ERROR).index(item.outcome), off
-
-    return far(verdict) < far(other)
-
-
-def _only_raised_in_float64(replayed: CaseRuns) -> bool:
+def only_raised_in_float64(replayed: CaseRuns) -> bool:
     """Return whether only the run in float64 raised: much code is written for one dtype, and is then judged in that
     dtype, with a note. A process that died does not count."""
     fine = all(item.failure is None for run, item in replayed.runs.items() if run not in ("float64", "dtypes"))
@@ -316,7 +268,7 @@ def _with_side_effects(verdict: CaseVerdict, criteria: Criteria, replayed: CaseR
     notes = list(dict.fromkeys([*verdict.notes, *(note.words for note in plain.facts.notes)]))
     outcome, reason, kind = verdict.outcome, verdict.reason, verdict.kind
     first, _ = _select_leaves(replayed.values("plain"), criteria.expected)
-    for run in (run for run in _SECOND_RUNS if run in replayed.runs):
+    for run in (run for run in SECOND_RUNS if run in replayed.runs):
         second, _ = _select_leaves(replayed.values(run), criteria.expected)
         if _are_the_same(first, second):
             continue

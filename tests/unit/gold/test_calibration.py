@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from corpora.correct_variants import CORRECT, MACHINES, replayed
-from goldsmith.comparison.against_gold import judge
 from goldsmith.courses.layout.layout import find_course
 from goldsmith.frameworks.framework import conditions
 from goldsmith.generate import replay_once
@@ -26,6 +25,7 @@ from goldsmith.process.fork_client import ForkClient
 from goldsmith.process.launcher import run_parallel
 from support.calibration_course import SOLUTION, advice_of, calibrated, tolerance_of
 from support.course import RECIPE_FILE, SOLUTION_FILE, CourseOnDisk, copy_of_example, numpy_course, recipe
+from support.gold_judgement import judge
 
 # --- torch
 

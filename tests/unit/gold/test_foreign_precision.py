@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import goldsmith
-from goldsmith.comparison.against_gold import judge
 from goldsmith.frameworks.framework import conditions
 from goldsmith.gold.arrays import leaf_facts
 from goldsmith.gold.calibration import Calibrated, Trials, calibrate
@@ -21,6 +20,7 @@ from goldsmith.gold.facts import CaseFacts, FileFacts
 from goldsmith.gold.precision import BITS, computed_dtype, is_exact, is_float64, unit_of
 from support.calibration_course import calibrated, tolerance_of
 from support.course import CourseOnDisk
+from support.gold_judgement import judge
 
 # --- what numbers show
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from goldsmith.comparison.against_gold import judge
 from goldsmith.gold.load import load_gold
 from support.calibration_course import MEAN, advice_of, calibrated, tolerance_of
 from support.course import RECIPE_FILE, SOLUTION_FILE, CourseOnDisk, recipe
+from support.gold_judgement import judge
 
 # --- NumPy
 
