@@ -3,6 +3,8 @@ solutions agree."""
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 import goldsmith
@@ -72,6 +74,39 @@ SOLUTION = '''
         return ((x @ x.T) - (x[:, ::-1] @ x[:, ::-1].T)).argmax(axis=1)
 
 
+    def q_update(q, s, a, r, s_next, rate=0.5):
+        """Update q in place after one step. q: (S, A); s, a and s_next: indices; r: what was earned"""
+        q[s, a] += rate * (r + 0.9 * q[s_next].max() - q[s, a])
+        return q
+
+
+    class Thresholds:
+        """Say on which side of the mean of both classes a row lies."""
+
+        def __init__(self):
+            self.mean = None
+
+        def fit(self, x, y):
+            """Fit, and return the object itself.
+
+            x: (N, D)
+            y: (N,), labels 0 or 1
+            """
+            weights = y + 0.5
+            self.mean = (x * weights[:, None]).sum(axis=0) / weights.sum()
+            return self
+
+        def scores(self, x):
+            """x: (N, D)"""
+            return (x - self.mean).sum(axis=1)
+
+
+    def principal(x):
+        """Project onto the first two principal axes. x: (N, D)"""
+        centred = x - x.mean(axis=0)
+        return centred @ np.linalg.svd(centred, full_matrices=False)[2][:2].T
+
+
     def leave(n):
         """n: at least 1"""
         os._exit(3)
@@ -81,6 +116,7 @@ SOLUTION = '''
         raise NotImplementedError
 '''
 WRITTEN = ("relu_forward", "relu_backward", "step", "act", "smooth", "kept_between_calls", "by_order_of_sums", "leave")
+WRITTEN = (*WRITTEN, "principal", "q_update", "Thresholds.fit", "Thresholds.scores")
 
 
 @pytest.fixture(scope="module")
@@ -133,6 +169,23 @@ def test_what_does_not_agree_with_itself_or_with_other_right_solutions_is_a_todo
 ) -> None:
     assert "keeps state" in todo(proved[1], "kept_between_calls") or "two runs" in todo(proved[1], "kept_between_calls")
     assert "def by_order_of_sums_case" not in proved[1].replace("# def", "")
+
+
+def test_what_depends_on_the_sign_that_a_decomposition_leaves_open_is_a_todo(proved: tuple[CourseOnDisk, str]) -> None:
+    assert "eigenvectors of the other sign" in todo(proved[1], "principal")
+    assert "principal_again" not in proved[1]
+
+
+def test_an_index_is_one_number_and_arrays_have_the_axes_that_are_said(proved: tuple[CourseOnDisk, str]) -> None:
+    assert 'case.input("q", lambda: np.random.randn(11, 9))' in proved[1]
+    (line,) = [it for it in proved[1].split("\n") if 'record("output", q_update(' in it]
+    assert re.search(r"q_update\(q, \d, \d, ", line)
+
+
+def test_a_method_that_returns_its_object_is_called_for_its_effect(proved: tuple[CourseOnDisk, str]) -> None:
+    assert "    thresholds.fit(x, y)\n" in proved[1]
+    assert 'case.record("scores", thresholds.scores(x))' in proved[1]
+    assert "np.random.randint(0, 2, (5,))" in proved[1]
 
 
 def test_a_part_that_ends_the_process_is_one_todo(proved: tuple[CourseOnDisk, str]) -> None:

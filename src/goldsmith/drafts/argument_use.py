@@ -25,6 +25,8 @@ class Usage:
     attributes: set[str] = field(default_factory=set)
     likely: list[str] = field(default_factory=list)
     is_walked: bool = False
+    is_index: bool = False
+    """Whether it stands in the brackets of something else, alone or beside other indices."""
     calls: int = 0
     words: list[str] = field(default_factory=list)
     """Texts that it is compared with."""
@@ -79,7 +81,11 @@ def usages_of(function: Any) -> dict[str, Usage]:
 def _look(node: ast.AST, found: dict[str, Usage]) -> None:
     if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in found:
         found[node.value.id].attributes.add(node.attr)
-    elif isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id in found:
+    if isinstance(node, ast.Subscript):
+        for item in node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]:
+            if isinstance(item, ast.Name) and item.id in found:
+                found[item.id].is_index = True
+    if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id in found:
         found[node.value.id].is_walked = True
         if isinstance(node.slice, ast.Tuple):
             found[node.value.id].likely.append(ARRAY)

@@ -153,7 +153,7 @@ class Composer(Blocks):
                 title = f"{target.name}: its methods once more, on other arguments."
                 ready = dataclasses.replace(scope, lines=list(scope.lines), imports=set(scope.imports))
                 for call in calls:
-                    if call.result is None:
+                    if _gives_nothing_else(call):
                         self._call_first(ready, call, thing, f"first_{call.method}")
                 yield DraftCase(f"{name}_again", title, ready.block("setup"), tuple(again), part=target.name)
                 yield DraftCase(f"{name}_again", title, scope.block("setup"), tuple(again), part=target.name)
@@ -181,6 +181,12 @@ class Composer(Blocks):
             method = call.method
             scope = Scope(label=method.strip("_") if len(calls) > 1 else "", keep_all=not is_model)
             expression = self._expression(call, thing, scope.bind(call.arguments))
+            if (
+                _gives_nothing_else(call) and call.result is not None
+            ):  # `fit` returns its object: others show the effect
+                scope.lines.append(expression)
+                pending.append((method, scope))
+                continue
             if call.result is None:
                 wide = dataclasses.replace(scope, lines=[*scope.lines, expression], imports=set(scope.imports))
                 wide.lines.append(f'case.record_weights({thing}, name="after_{method.strip("_")}")')
@@ -266,6 +272,11 @@ class Composer(Blocks):
             scope.use(call.target.module, call.target.name)
             scope.lines.append(f'case.record("{label}", {text})')
             yield scope.block(label)
+
+
+def _gives_nothing_else(call: Call) -> bool:
+    """Say whether a method returns nothing, or an object such as its own: it is called for its effect."""
+    return call.result is None or (call.target.is_class and isinstance(call.result, call.target.object))
 
 
 def _plain_model(spec: Spec) -> Built:

@@ -162,6 +162,13 @@ class Contract:
                         return False
         return True
 
+    def has_documented_axes(self, arguments: Arguments) -> bool:
+        """Say whether every array has as many axes as is said of it, where that is said without an ellipsis."""
+        return "..." in self.text or not any(
+            isinstance(spec, Array) and self.shapes.get(name) and len(spec.shape) not in map(len, self.shapes[name])
+            for name, spec in arguments.items()
+        )
+
     def _sizes(self, arguments: Arguments, settings: Mapping[str, Any]) -> dict[str, int] | None:
         """Return the sizes that symbols have; None where one would have two."""
         found: dict[str, int] = {name: value for name, value in settings.items() if type(value) is int}
@@ -248,7 +255,7 @@ def _said_of(name: str, text: str, names: Sequence[str]) -> str:
         after = re.split(
             rf"\n\s*-?\s*(?:{others}|Returns?\b|Outputs?\b)\s*(?:[:(,]|\n|a )|\n\s*\n|\n\s*Returns?\b", after
         )[0]
-        after = re.split(rf"[;.]\s+(?:{others})\b", after)[0]
+        after = re.split(rf"[;.]\s+(?:{others}|Returns?)\b", after)[0]
         found.append(after)
     return "\n".join(found)
 
@@ -338,6 +345,8 @@ def _whole(array: Array, domain: Domain, sizes: Mapping[str, int], arguments: Ar
     for end, is_open in lows:
         if end is not None:
             low = int(end) + 1 if is_open else int(end)
+    if not ends and _BINARY_TEXT.search(domain.text):
+        low, high = 0, 2
     low = min(low, high - 1)
     dtype = array.dtype if array.draw == INTEGERS else ""
     return replace(array, draw=INTEGERS, low=low, high=high, scale=1.0, dtype=dtype)

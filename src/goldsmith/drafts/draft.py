@@ -190,16 +190,19 @@ class _Drafting:
     def _prove(self, target: Target, drafts: Iterable[DraftCase], send: Send) -> None:
         """Send the drafts that work; of several with one name, the first."""
         done: set[str] = set()
+        refuted = ""
         try:
             for draft in drafts:
-                if draft.name in done or not draft.blocks:
-                    continue
+                if draft.name in done or not draft.blocks or refuted not in ("", draft.name):
+                    continue  # what right solutions disagree about is not shown by inputs where that is hidden
                 proved, reason = self._prover.prove(draft)
                 for label, why in self._prover.reasons.items():
                     send(("against", (label, why), frozenset()))
                 if proved is None:
                     send(("trouble", reason, frozenset()))
+                    refuted = draft.name if self._prover.refuted else refuted
                     continue
+                refuted = ""
                 done.add(draft.name)
                 send(("case", proved, frozenset(self._prover.recorded)))
         except (Exception, SystemExit) as error:

@@ -57,6 +57,8 @@ _ALIKE_LATER = 24
 _IDS = re.compile(r"token|ids?$|^idx|indices|index$|prompt|^seq$|sequence")
 _LABELS = re.compile(r"target|label|^y$|classes")
 _ONE_EACH = re.compile(r"(?!n_|num|max)(\w+_)?(labels|tags)")
+_SEVERAL = re.compile(rf"{_IDS.pattern}|{_LABELS.pattern}|mask|batch|es$|ids")
+"""Names of indices that are arrays, as a rule."""
 _MODEL = re.compile(r"(^|_)(model|net|network|policy|module|agent|encoder|decoder)$")
 _OPTIMISER = re.compile(r"^(opt|optim|optimi[sz]er)$")
 _BATCHES = re.compile(r"batches|loader|dataset|^data$")
@@ -248,6 +250,8 @@ class _Guesser:
         if library and not documented and setting and not seen.attributes and plain:
             found += [Literal(item) for item in _numbers(name, type(setting[0]))]
         found += [Literal(word) for word in dict.fromkeys(seen.words)]
+        if not documented and seen.is_index and seen.can_be_number and not _SEVERAL.search(lower):
+            return [*found, Literal(1 + at % 3), Literal(1), Literal(0)]
         if not documented and (seen.is_size or (self._constructs and seen.can_be_number)):
             found += self._whole_numbers(name, at)
         if library and (documented or usage.ARRAY in kinds):

@@ -49,6 +49,8 @@ class Prover:
         self._own_code, self._head, self._others = own_code, head, others
         self.reasons: dict[str, str] = {}
         """What is against blocks of the case that was tried last, by label."""
+        self.refuted = False
+        """Whether a right solution disagrees with all of the case that was tried last."""
         self.recorded: set[str] = set()
         """Hashes of what the case that was proved last has recorded."""
         self._known: set[str] = set()
@@ -61,7 +63,7 @@ class Prover:
     def prove(self, draft: DraftCase) -> tuple[DraftCase | None, str]:
         """Return the case with the blocks that work and add something; None with a reason where none does."""
         deadline = time.process_time() + _TRIAL_TIMEOUT_S
-        self.reasons = {}
+        self.reasons, self.refuted = {}, False
         kept, reason, _ = self._choose(draft, (), deadline)
         dropped: dict[str, str] = {}
         against: list[int] = []
@@ -70,6 +72,7 @@ class Prover:
             failing, tried, wanted = self._disagreeing(draft.with_blocks(kept))
             if not failing:
                 break
+            self.refuted = True
             if set(failing) <= set(against):
                 return None, f"a solution with {self._named(failing[0])} gets something else"
             against += failing

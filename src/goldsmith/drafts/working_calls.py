@@ -224,7 +224,7 @@ class Finder:
             guesses = guess(function, self._known(target, owner), skip=skip, about=_about(target, method))
             for guessed in itertools.islice(guesses, _MAX_TRIALS):
                 arguments = _explicit(target, method, contract.fit(guessed, settings))
-                if not contract.allows(arguments, settings):
+                if not contract.allows(arguments, settings) or not contract.has_documented_axes(arguments):
                     continue
                 result, error = self.run(target, method, owner, arguments, prior)
                 if not error and (result is not None or method):
@@ -318,7 +318,7 @@ def _label(call: Call) -> str:
 def _about(target: Target, method: str) -> str:
     """Return the starter's docstring and, for a method, its class's."""
     more = (inspect.getdoc(target.object) or "") if method else ""
-    return f"{target.docs.get(method, '')}\n{more}"
+    return f"{target.docs.get(method, '')}\n\n{more}"
 
 
 def _trim(arguments: Arguments) -> Arguments:

@@ -15,6 +15,7 @@ _LEFT_ALONE = (ast.Assert, ast.Raise, ast.JoinedStr, ast.Import, ast.ImportFrom,
 _ROUNDS_DOWN = frozenset(
     ("floor", "ceil", "round", "trunc", "int", "long", "astype", "digitize", "bucketize", "searchsorted", "argsort")
 )
+_OPEN_SIGNS = frozenset(("svd", "eigh", "qr"))
 _METHODS = frozenset(("exp", "log", "sqrt", "sigmoid", "tanh", "sin", "cos", "abs", "rsqrt", "square", "relu"))
 
 
@@ -177,6 +178,15 @@ def _by_hand(name: str, helper: str, count: int = 0) -> Change:
     return change
 
 
+def _factors_negated(node: ast.AST, around: Surroundings) -> ast.expr | None:
+    """Negate both factors of a decomposition that leaves their signs open."""
+    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _OPEN_SIGNS):
+        return None
+    if not around.library_of(node.func.value).endswith(".linalg"):
+        return None
+    return ast.Call(around.helper("_factors_negated"), [node.func, *node.args], node.keywords)
+
+
 def _larger_swapped(node: ast.AST, around: Surroundings) -> ast.expr | None:
     if _is_function(node, around, ("maximum", "minimum"), 2):
         assert isinstance(node, ast.Call)
@@ -267,4 +277,5 @@ REWRITES: dict[str, tuple[str, Callable[[Function, Surroundings, Choose], None]]
     "choice-turned": ("a conditional expression the other way round", _everywhere(_choice_turned)),
     "list-of-generator": ("list(…) for a list comprehension", _everywhere(_list_of_generator)),
     "named-arguments": ("arguments by name", _everywhere(_named_arguments)),
+    "factors-negated": ("singular or eigenvectors of the other sign", _everywhere(_factors_negated)),
 }

@@ -110,6 +110,15 @@ def _fill_where(x, mask, value):
     return x.masked_fill(mask, value)
 
 
+def _factors_negated(decompose, *args, **kwargs):
+    found = decompose(*args, **kwargs)
+    if not isinstance(found, tuple) or not 2 <= len(found) <= 3 or found[-1].ndim < 2:
+        return found
+    first = found[0] if len(found) == 2 and found[0].ndim < found[1].ndim else -found[0]
+    negated = (first, *found[1:-1], -found[-1])
+    return type(found)(*negated) if hasattr(found, "_fields") else type(found)(negated)
+
+
 def _softmax_by_hand(softmax, x, *args, **kwargs):
     dim = kwargs.get("dim", args[0] if len(args) == 1 else None)
     if not isinstance(dim, int) or len(args) + len(kwargs) != 1 or not _is_floating(x) or x.ndim == 0:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 Function = ast.FunctionDef
 
 _ARRAYS = ("torch", "numpy", "jax.numpy", "torch.nn.functional")
+_INSIDE = ("torch.nn", "jax", "torch.linalg", "numpy.linalg", "jax.numpy.linalg")
 
 
 @dataclass
@@ -50,7 +51,7 @@ class Surroundings:
             return self.libraries.get(node.id, "")
         if isinstance(node, ast.Attribute):
             whole = f"{self.library_of(node.value)}.{node.attr}"
-            return whole if whole in (*_ARRAYS, "torch.nn", "jax") else ""
+            return whole if whole in (*_ARRAYS, *_INSIDE) else ""
         return ""
 
 

@@ -74,6 +74,13 @@ SOURCE = textwrap.dedent('''
         return kept, str(place), len(kept) / 2
 
 
+    def rebuilt(x):
+        u, s, vt = np.linalg.svd(x, full_matrices=False)
+        values, vectors = torch.linalg.eigh(torch.tensor(x @ x.T))
+        q, r = np.linalg.qr(x)
+        return (u * s) @ vt, vectors * values @ vectors.T, q @ r
+
+
     def counted(n):
         for at in range(n):
             yield at - 1
@@ -101,6 +108,7 @@ CALLS: dict[str, Callable[[dict[str, Any]], Any]] = {
     ),
     "total_loss": lambda m: m["total_loss"](torch.randn(5, 7), torch.randint(0, 7, (5,))),
     "pairs": lambda m: (m["pairs"](["a", "b"], "/x"), m["pairs"]([], "/x")),
+    "rebuilt": lambda m: m["rebuilt"](np.random.randn(5, 4)),
     "counted": lambda m: list(m["counted"](3)),
     "Norm": lambda m: m["Norm"](7)(torch.randn(3, 7)),
 }
@@ -195,3 +203,14 @@ def test_tabs_and_other_encodings_survive() -> None:
         space: dict[str, Any] = {}
         exec(compile(variant.content, "variant", "exec"), space)
         assert space["A"]().f(2) == "éé"
+
+
+def test_a_variant_has_the_other_sign_where_a_decomposition_leaves_it_open() -> None:
+    source = b"import numpy as np\n\n\ndef axes(x):\n    return np.linalg.svd(x)[2]\n"
+    (variant,) = [item for item in right_variants(source) if item.rewrite == "factors-negated"]
+    found = []
+    for content in (source, variant.content):
+        module: dict[str, Any] = {}
+        exec(compile(content, "variant", "exec"), module)
+        found.append(module["axes"](np.arange(12.0).reshape(4, 3) ** 2))
+    assert np.allclose(found[0], -found[1])
