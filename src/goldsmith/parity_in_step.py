@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from goldsmith.errors.parity import NotCallable
-from goldsmith.frameworks.framework import conditions, is_module
+from goldsmith.frameworks.framework import Models, conditions, is_module, models_of, without_gradients
 from goldsmith.frameworks.randomness import random_state_kept
 from goldsmith.gold.arrays import dtype_name, is_tensor
 from goldsmith.gold.tolerances import SAFETY
@@ -42,9 +42,8 @@ from goldsmith.runs.implementation import Described, Loaded, LoadRequest
 from goldsmith.runs.live.arrangements import arranged_weights
 from goldsmith.runs.live.guessed_places import with_guesses
 from goldsmith.runs.live.in_step import INPUTS, InStep, Moment, StepDistance, run_in_step
-from goldsmith.runs.live.model_facts import kinds_of, places_of, settings_of
+from goldsmith.runs.live.model_facts import places_of, settings_of
 from goldsmith.runs.live.returned_values import InputSet, copied, input_sets
-from goldsmith.weights.held_numbers import pairs_by_numbers
 from goldsmith.weights.rules import Adapter
 from goldsmith.weights.transplant import CannotPlace, Transplant, plan
 
@@ -107,7 +106,7 @@ def compare_in_step(
     mine, theirs = (dict(model.named_parameters()) for model in (reference, candidate))
     described = _described(reference), _described(candidate)
     if not weights:
-        adapter = with_guesses(adapter, LoadRequest(), pairs_by_numbers(mine, theirs))
+        adapter = with_guesses(adapter, LoadRequest(), _models(candidate).pairs_by_numbers(mine, theirs))
     try:
         plans = _plans(described, adapter, settings_of(candidate))
     except CannotPlace as problem:
@@ -130,10 +129,8 @@ def compare_in_step(
         stack.enter_context(_evaluating(reference, candidate))
 
         def run(plan: _Plan, *, forced: bool) -> InStep:
-            import torch
-
             exchanged = _exchanged(plan.found, mine, theirs) if weights else contextlib.nullcontext()
-            with torch.no_grad(), exchanged:
+            with without_gradients(), exchanged:
                 calls = _call(reference, given), _call(candidate, given)
                 found = run_in_step(*calls, modules, module_names(plan.placed, *modules), forced=forced)
             found.outputs = None, None  # a model's logits can take as much memory as several of its layers
@@ -198,7 +195,7 @@ def _described(model: Any) -> Described:
         name=type(model).__name__,
         is_module=True,
         weights=_shapes(dict(model.named_parameters())),
-        kinds=kinds_of(model),
+        kinds=_models(model).kinds(model),
         modules={name: type(item).__name__ for name, item in model.named_modules()},
     )
 
@@ -272,20 +269,24 @@ def _first(row: ModuleParity, kind: str, candidate: Any) -> FirstWrong:
     )
 
 
+def _models(model: Any) -> Models:
+    found = models_of(model)
+    assert found is not None
+    return found
+
+
 def _noise(
     reference: Any, given: InputSet, pairs: Mapping[str, str], wanted: Collection[Moment]
 ) -> dict[Moment, float]:
     """Return how far the reference's own tensors move at these moments with rounding noise in every operation, if all
     that came before is right. It runs in step with itself, so only a few tensors are kept."""
-    import torch
-
     modules = dict(reference.named_modules())
 
     def disturbed() -> Any:
         with conditions(noise=_NOISE_SEED):
             return call()
 
-    with torch.no_grad():
+    with without_gradients():
         call = _call(reference, given)
         same = {name: name for name in pairs}
         found = run_in_step(_call(reference, given), disturbed, (modules, modules), same, forced=True, wanted=wanted)

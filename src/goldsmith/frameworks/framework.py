@@ -12,7 +12,7 @@ import functools
 import importlib
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol, TypeGuard, cast
@@ -94,6 +94,26 @@ class Arrays(Protocol):
         """Return a fresh copy on a device, floating numbers in a dtype if one is named."""
         ...
 
+    def shifted(self, array: Any, moves: Any) -> Any:
+        """Add an array of NumPy, in this array's dtype."""
+        ...
+
+    def overwrite(self, array: Any, values: Any) -> None:
+        """Write other numbers into an array."""
+        ...
+
+    def stress_array(self, array: Any, name: str, seed: int) -> bool:
+        """Redraw a floating array in place, from its name and a seed; return whether that can be."""
+        ...
+
+    def concatenate(self, parts: Sequence[Any], axis: int = 0) -> Any:
+        """Join arrays along an axis."""
+        ...
+
+    def stack(self, parts: Sequence[Any], axis: int = 0) -> Any:
+        """Join arrays along a new axis."""
+        ...
+
     def as_pairs(self, array: Any) -> Any:
         """Return complex numbers as pairs along a new last axis."""
         ...
@@ -116,6 +136,10 @@ class Arrays(Protocol):
 
     def refusal(self, array: Any) -> tuple[str, str] | None:
         """Say what an array is whose numbers cannot be compared, and what to do; None if they can."""
+        ...
+
+    def is_inference(self, array: Any) -> bool:
+        """Say whether no gradients can ever be recorded for an array."""
         ...
 
     def unwrapped(self, array: Any) -> Any:
@@ -150,6 +174,111 @@ class Models(Protocol):
     """The classes of its models."""
     OPTIMISERS: tuple[type, ...]
     """The classes of its optimisers."""
+    LoadedModule: Callable[..., Any]
+    """Put gold's weights into a model (`weights/loaded.py`); `ConvertedModule` those that a function converts."""
+    ConvertedModule: Callable[..., Any]
+    WorkingModel: Callable[..., Any]
+    """A model that can run in any precision, with other weights, and is what it was afterwards."""
+    WeightUse: Callable[[Any], Any]
+    """An observer of which weights a model's outputs are computed from: its `names()`."""
+    ForwardCalls: Callable[[Any], Any]
+    """Tells a listener of calls that no hook sees."""
+
+    def modules(self, model: Any) -> dict[str, Any]:
+        """Return the model and its submodules by name; its own is empty."""
+        ...
+
+    def is_library_class(self, kind: type) -> bool:
+        """Say whether a class of modules is the library's own."""
+        ...
+
+    def on_enter(self, module: Any, call: Callable[[Any, Any, Any], None]) -> Any:
+        """Call with a module and its arguments when it is called; the handle's `remove` ends that."""
+        ...
+
+    def on_leave(self, module: Any, call: Callable[[Any, Any, Any, Any], None], *, always: bool = False) -> Any:
+        """Call with a module, its arguments and what it returned; if it raises, with None, and only if `always`."""
+        ...
+
+    def weights(self, model: Any) -> dict[str, Any]:
+        """Return a model's weights and the other arrays that it keeps, by name."""
+        ...
+
+    def unbuilt(self, model: Any) -> str:
+        """Name a weight that has no shape yet; empty if there is none."""
+        ...
+
+    def state(self, model: Any) -> dict[str, Any]:
+        """Return the same without gradients."""
+        ...
+
+    def put(self, model: Any, weights: Mapping[str, Any]) -> Any:
+        """Return the model with these weights, by its own names; those of a library may be written over."""
+        ...
+
+    def put_back(self, model: Any, before: Mapping[str, Any]) -> None:
+        """Write weights into a model again, as `state` gave them."""
+        ...
+
+    def parameters(self, model: Any) -> dict[str, Any]:
+        """Return what is learned, each once, by name."""
+        ...
+
+    def named_parameters(self, model: Any) -> dict[str, Any]:
+        """Return what is learned by all of its names, also what the model has not registered."""
+        ...
+
+    def gradients(self, model: Any) -> dict[str, Any]:
+        """Return each parameter's gradient by name, None where it has none."""
+        ...
+
+    def clear_gradients(self, model: Any) -> None:
+        """Forget all gradients."""
+        ...
+
+    def kinds(self, model: Any) -> dict[str, str]:
+        """Say of each parameter whether it is a matrix, a table or something else (`runs/implementation.py`)."""
+        ...
+
+    def weight_facts(self, model: Any) -> Any:
+        """Return which weights are buffers, and which are tied."""
+        ...
+
+    def unused_parameters(self, model: Any, returned: Any) -> tuple[str, ...]:
+        """Return the parameters that what a model returned was not computed from."""
+        ...
+
+    def pairs_by_numbers(self, mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> Iterator[tuple[str, str, bool]]:
+        """Yield weights that hold nearly the same numbers, and whether theirs are stored the other way round."""
+        ...
+
+    def numbers_held(self, placed: Any, weights: Any, own: Any, put: Any) -> Any:
+        """Compare a model's own weights with those that were put in their place (`HeldNumbers`)."""
+        ...
+
+    def round_weights(self, own: Mapping[str, Any], dtypes: Mapping[str, str]) -> None:
+        """Round weights in their place."""
+        ...
+
+    def stress(self, model: Any, seed: int) -> None:
+        """Move every parameter off its identity."""
+        ...
+
+    def place(self, model: Any, device: str) -> Any:
+        """Return the model on a device."""
+        ...
+
+    def in_precision(self, model: Any, dtype: str) -> Any:
+        """Return the model with its weights in a floating dtype."""
+        ...
+
+    def set_training(self, model: Any, training: bool) -> None:
+        """Switch a model or module to training or evaluation."""
+        ...
+
+    def optimiser(self, model: Any) -> Any:
+        """Return the plainest optimiser of a model's parameters."""
+        ...
 
 
 class Numerics(Protocol):
@@ -160,6 +289,48 @@ class Numerics(Protocol):
 
     def conditions(self, watch: Watch, **wanted: Any) -> contextlib.AbstractContextManager[None]:
         """Hold the conditions that `conditions` below describes; one that the library cannot hold changes nothing."""
+        ...
+
+    def undisturbed(self) -> contextlib.AbstractContextManager[Any]:
+        """Suspend what disturbs or counts operations within this context."""
+        ...
+
+    def with_gradients(self) -> contextlib.AbstractContextManager[Any]:
+        """Record gradients within this context."""
+        ...
+
+    def records_gradients(self) -> bool:
+        """Say whether gradients are recorded."""
+        ...
+
+    def passed_back(
+        self,
+        call: Callable[..., Any],
+        form: Any,
+        tensors: Sequence[Any],
+        weights: Callable[[], Mapping[str, Any]],
+        frozen: Collection[str] = (),
+    ) -> dict[str, Any]:
+        """Return the gradients that a call passes back to its inputs and weights, for a fixed direction."""
+        ...
+
+    def backward_total(
+        self,
+        returned: Any,
+        values: Mapping[str, Any],
+        outputs: Sequence[str],
+        loss: Callable[[Any], Any] | None,
+        seed: int,
+    ) -> Any:
+        """Return the number that gradients are taken of: the loss, else a fixed random combination of the outputs."""
+        ...
+
+    def gradients_of(self, records: Sequence[Any], sources: Mapping[str, Any]) -> dict[str, Any]:
+        """Differentiate every differentiable record with respect to every source."""
+        ...
+
+    def last_place_noise(self, seed: int, unit: float = 0.0) -> Callable[[Any], Any]:
+        """Return a function that moves numbers by at most one unit in the last place of float32, or by another unit."""
         ...
 
     def without_gradients(self) -> contextlib.AbstractContextManager[Any]:
@@ -180,6 +351,10 @@ class Numerics(Protocol):
 
     def random_state(self) -> tuple[Any, ...]:
         """Return the state of all random sources, to be compared with a later one."""
+        ...
+
+    def draw_watch(self) -> Callable[[], bool]:
+        """Return a function that says whether numbers have been drawn since; inside transformations of functions, too."""
         ...
 
     def random_state_kept(self, seed: int | None = None) -> contextlib.AbstractContextManager[None]:
@@ -310,6 +485,11 @@ def active() -> list[Framework]:
     return [item for item in registered() if item.name in sys.modules]
 
 
+def modelling() -> Framework | None:
+    """Return the library in use whose models learn; None where there is none."""
+    return next((item for item in active() if item.models.TYPES), None)
+
+
 def storing() -> Framework:
     """Return the library whose files hold what is recorded: the one in use, NumPy where no other has files."""
     return next((item for item in reversed(active()) if item.suffix), framework("numpy"))
@@ -368,6 +548,15 @@ def conditions(**wanted: Any) -> Iterator[Watch]:
         for item in active():
             stack.enter_context(item.numerics.conditions(watch, **wanted))
         yield watch
+
+
+@contextlib.contextmanager
+def undisturbed() -> Iterator[None]:
+    """Suspend what disturbs or counts operations within this context, in any library in use."""
+    with contextlib.ExitStack() as stack:
+        for item in active():
+            stack.enter_context(item.numerics.undisturbed())
+        yield
 
 
 @contextlib.contextmanager

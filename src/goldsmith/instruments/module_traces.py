@@ -8,6 +8,7 @@ call's output is often the next one's input: equal tensors are stored once.
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 import sys
 from collections import Counter
@@ -15,11 +16,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from goldsmith.gold.arrays import is_array, is_tensor
+from goldsmith.frameworks.framework import arrays_of, modelling, models_of
+from goldsmith.gold.arrays import is_array
 from goldsmith.gold.call_forms import NO_FORM, form_of, tensors_in
 from goldsmith.gold.gradient_projections import projections
-from goldsmith.instruments.call_gradients import passed_back
-from goldsmith.instruments.forward_calls import ForwardCalls
 from goldsmith.instruments.own_calls import OwnCode, arguments_of, unwatched
 from goldsmith.instruments.tensor_contents import contents_of, copy_of, hash_of, is_wrapped, unwrapped
 
@@ -50,7 +50,8 @@ class Tracer:
         self.runs: dict[str, None] = {}
         self.origins: dict[str, tuple[str, ...]] = {}
         self._own_code = own_code
-        self._forwards = ForwardCalls(self) if forwards else None
+        self._with_forwards = forwards
+        self._forwards: Any = None
         self._stack: list[_Open] = []
         self._stored: dict[str, str] = {}
         self._bytes = 0
@@ -68,15 +69,16 @@ class Tracer:
         """Trace `model`; `weights` returns its current weights by gold's names."""
         self._weights[label], self._initial[label] = weights, _hashes(weights)
         self._owners[id(model)] = label, ""
-        if not hasattr(model, "named_modules"):
+        models = models_of(model)
+        if models is None:
             return
-        for name, module in model.named_modules():
+        for name, module in models.modules(model).items():
             self._owners[id(module)] = label, name
-            enter, leave = _Hook(self, label, name, entering=True), _Hook(self, label, name, entering=False)
             handles = self._inner if name else self._outer
-            handles.append(module.register_forward_pre_hook(enter, with_kwargs=True))
-            handles.append(module.register_forward_hook(leave, with_kwargs=True, always_call=True))
-        if self._forwards:
+            handles.append(models.on_enter(module, functools.partial(self._entered, label, name)))
+            handles.append(models.on_leave(module, functools.partial(self._left, name), always=True))
+        if self._with_forwards:
+            self._forwards = self._forwards or models.ForwardCalls(self)
             self._forwards.attach(label, model)
 
     def watch(self) -> contextlib.AbstractContextManager[None]:
@@ -91,6 +93,12 @@ class Tracer:
 
     # --- modules ----------------------------------------------------------------------------------------------------
 
+    def _entered(self, label: str, name: str, module: Any, args: Any, kwargs: Any) -> None:
+        self.enter(label, name, module, list(args), kwargs)
+
+    def _left(self, name: str, module: Any, args: Any, kwargs: Any, output: Any) -> None:
+        self.leave(name, module, output)
+
     def is_in(self, module: Any) -> bool:
         """Say whether the innermost call that has not ended is one of this module."""
         return bool(self._stack) and self._stack[-1].owner is module
@@ -102,7 +110,9 @@ class Tracer:
             self.calls += 1
             self._keeping = self._has_room
             self.kept += self._keeping
-        facts = {"own": not type(module).__module__.startswith("torch."), "training": module.training}
+        models = models_of(module)
+        assert models is not None
+        facts = {"own": not models.is_library_class(type(module)), "training": module.training}
         entry = self._begin(label, name, type(module).__name__, "", [args, kwargs], facts) if self._keeping else None
         if entry is not None:
             self._targets[len(self.index) - 1] = module
@@ -175,18 +185,20 @@ class Tracer:
     def _passed_back(self, target: Any, entry: dict[str, Any], model: Any, built: Mapping[str, Any]) -> dict[str, Any]:
         prefix = f"{entry['module']}." if entry["module"] else ""
         inputs = [self.tensors[name] for name in entry["inputs"]]
-        if model is None:
-            return passed_back(target, entry["form"], inputs, dict)
+        library, models = modelling(), models_of(model)
+        assert library is not None
+        if models is None:
+            return library.numerics.passed_back(target, entry["form"], inputs, dict)
         state = {name: self.tensors[item] for name, item in entry.get("state", {}).items()}
-        model.load_state_dict({**built, **state}, strict=False)
-        model.zero_grad()
-        getattr(target, "__self__", target).train(entry["training"])
+        models.put(model, {**built, **state})
+        models.clear_gradients(model)
+        models.set_training(getattr(target, "__self__", target), entry["training"])
 
         def own() -> dict[str, Any]:
-            return {name: item.grad for name, item in model.named_parameters() if name.startswith(prefix)}
+            return {name: item.grad for name, item in models.parameters(model).items() if name.startswith(prefix)}
 
-        frozen = {name for name, item in model.named_parameters() if not item.requires_grad}
-        return passed_back(target, entry["form"], inputs, own, frozen)
+        frozen = {name for name, item in models.parameters(model).items() if not item.requires_grad}
+        return library.numerics.passed_back(target, entry["form"], inputs, own, frozen)
 
     @unwatched
     def origin(self, record: str, value: Any) -> None:
@@ -212,9 +224,10 @@ class Tracer:
         }
         self.index.append(entry)
         entry["inputs"] = self._keep(f"{entry['key']}.input", values, whole=not function)
-        if not _learning():
+        library = modelling()
+        if library is not None and not library.numerics.records_gradients():
             entry["no_grad"] = True
-        if any(is_tensor(item) and item.is_inference() for item in tensors_in(values)):
+        if any(arrays_of(item).is_inference(item) for item in tensors_in(values)):
             entry["inference"] = True
         if any(map(is_wrapped, tensors_in(values))):
             entry["transformed"] = True
@@ -228,14 +241,14 @@ class Tracer:
             if entry is None and item.entry is not None:
                 item.entry["partial"] = True
         watch = entry is not None or (options.get("is_module") and not self.drew)
-        self._stack.append(_Open(owner, entry, chance=_state_of_chance() if watch else None, **options))
+        self._stack.append(_Open(owner, entry, chance=_draw_watch() if watch else None, **options))
 
     def _end(self, owner: Any, value: Any, *, raised: bool) -> None:
         while self._stack:
             item = self._stack.pop()
             if item.owner is not owner:
                 continue
-            drew = _differ(item.chance, _state_of_chance())
+            drew = item.chance is not None and item.chance()
             self.drew = self.drew or (drew and item.is_module)
             if item.entry is not None:
                 self._finish(item, value, drew=drew, raised=raised)
@@ -320,7 +333,7 @@ class _Open:
 
     owner: Any
     entry: dict[str, Any] | None
-    chance: Any
+    chance: Callable[[], bool] | None
     is_module: bool = False
     name: str = ""
     before: dict[str, str] = field(default_factory=dict)
@@ -354,41 +367,7 @@ def _remove(handles: list[Any]) -> None:
     handles.clear()
 
 
-class _Hook:
-    """One hook on one module. Copies and pickles of the module get a hook that does nothing."""
-
-    def __init__(self, tracer: Tracer | None, label: str, name: str, *, entering: bool) -> None:
-        self._tracer = tracer
-        self._label, self._name, self._entering = label, name, entering
-
-    def __call__(self, module: Any, args: Any, kwargs: Any, output: Any = None) -> None:
-        import torch
-
-        if torch.compiler.is_compiling() or self._tracer is None:
-            return
-        if self._entering:
-            self._tracer.enter(self._label, self._name, module, list(args), kwargs)
-        else:
-            self._tracer.leave(self._name, module, output)
-
-    def __reduce__(self) -> Any:
-        return _deaf, (self._entering,)
-
-
-def _deaf(entering: bool) -> _Hook:
-    return _Hook(None, "", "", entering=entering)
-
-
-def _learning() -> bool:
-    """Return whether gradients are recorded."""
-    torch = sys.modules.get("torch")
-    return torch is None or bool(torch.is_grad_enabled())
-
-
-def _state_of_chance() -> Any:
-    torch = sys.modules.get("torch")
-    return None if torch is None else torch.get_rng_state()
-
-
-def _differ(one: Any, two: Any) -> bool:
-    return one is not None and two is not None and not one.equal(two)
+def _draw_watch() -> Callable[[], bool] | None:
+    """Return what says whether numbers were drawn since, in the library that models run in; None where there is none."""
+    library = modelling()
+    return None if library is None else library.numerics.draw_watch()

@@ -13,7 +13,7 @@ import msgspec
 
 from goldsmith.errors.recipe import RecipeMisuse
 from goldsmith.foundation.nested import walk
-from goldsmith.frameworks.framework import active, is_module
+from goldsmith.frameworks.framework import active, is_module, modelling, models_of
 from goldsmith.gold.arrays import is_array
 from goldsmith.gold.facts import WeightFacts
 from goldsmith.gold.payload import CaseNames, to_file
@@ -26,8 +26,8 @@ from goldsmith.recipe.initial_weights import SEEDS, draw_weights, statistics_of,
 from goldsmith.recipe.reused_draws import RecordedDraws
 from goldsmith.weights import models
 from goldsmith.weights.gold_inputs import GoldInputs
-from goldsmith.weights.load import LoadedModule, weight_facts
 from goldsmith.weights.load_objects import LoadedObject, SettledByRecipe
+from goldsmith.weights.loaded import LoadedModel
 from goldsmith.weights.models import WeightAccess
 from goldsmith.weights.values import changed_values, first_of, plain, snapshot, to_device
 
@@ -69,7 +69,7 @@ class Case:
         self._pinned: dict[tuple[str, str], Pinned] = {}
         self._tracer = Tracer(own_code)
         self.weight_facts: dict[str, WeightFacts] = {}
-        self._settled: dict[str, LoadedModule | LoadedObject | SettledByRecipe] = {}
+        self._settled: dict[str, LoadedModel | LoadedObject | SettledByRecipe] = {}
         self._built: dict[str, Any] = {}
         self._described: set[str] = set()
         self._access: WeightAccess | None = None
@@ -190,7 +190,8 @@ class Case:
         access, facts = self._accesses.get(id(model)), WeightFacts()
         if access is None:
             unstored = models.unstored(model, drew)
-            facts = weight_facts(model) if is_module(model) else WeightFacts(unstored=unstored)
+            own = models_of(model)
+            facts = own.weight_facts(model) if own is not None else WeightFacts(unstored=unstored)
         read = access.get if access else functools.partial(models.weights_of, label=name)
         computed = unwatched(computed_weights)(model, kept, facts, lambda: read(build()), self.seed)
         if (access is None and is_module(model)) or facts.unstored or computed:
@@ -283,8 +284,8 @@ class Case:
     # --- for the session, once the function has returned -----------------------------------------------
 
     def keep_gradients(self) -> None:
-        """Note in the trace the gradients that calls pass back, where torch ran."""
-        if self._tracing and "torch" in sys.modules:
+        """Note in the trace the gradients that calls pass back, where a library ran that has any."""
+        if self._tracing and modelling() is not None:
             modules = {name: model for name, model in self._built.items() if is_module(model)}
             self._tracer.keep_gradients(modules, self._weights)
 
@@ -349,7 +350,7 @@ class Case:
         load = unwatched(self._given.load_weights) if self._is_plain_module(model) else self._given.load_weights
         self._settled[name] = load(name, model, self._settings[name], build, access)
 
-    def _settled_as(self, model: Any) -> LoadedModule | LoadedObject | SettledByRecipe | None:
+    def _settled_as(self, model: Any) -> LoadedModel | LoadedObject | SettledByRecipe | None:
         return next((item for item in self._settled.values() if item.model is model), None)
 
     def _weights_of(self, model: Any, label: str) -> dict[str, Any]:
@@ -389,7 +390,7 @@ class Case:
             raise RecipeMisuse(f"two {what}s are called {name!r}{hint}")
 
 
-def _read_weights(model: Any, settled: LoadedModule | SettledByRecipe | Any, label: str) -> dict[str, Any]:
+def _read_weights(model: Any, settled: LoadedModel | SettledByRecipe | Any, label: str) -> dict[str, Any]:
     return models.weights_of(model, label) if settled is None else snapshot(settled.weights(), label)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from goldsmith.frameworks.framework import arrays_of
 from goldsmith.weights.rules import BLOCKS
 
 BY_HEAD = "head part row"
@@ -83,13 +84,12 @@ def _parts_of(whole: Any, held: FusedMatrix, sizes: Sequence[int]) -> list[Any]:
 
 
 def _whole_of(parts: Sequence[Any], held: FusedMatrix) -> Any:
-    import torch
-
     if held.parts == 1:
         return parts[0]
     if held.order == BLOCKS:
-        return torch.cat(list(parts))
+        return arrays_of(parts[0]).concatenate(parts)
     tail = tuple(parts[0].shape[1:])
     by_head = [part.reshape(held.heads, -1, *tail) for part in parts]
-    whole = torch.cat(by_head, dim=1) if held.order == BY_HEAD else torch.stack(by_head, dim=2)
+    arrays = arrays_of(parts[0])
+    whole = arrays.concatenate(by_head, 1) if held.order == BY_HEAD else arrays.stack(by_head, 2)
     return whole.reshape(-1, *tail)

@@ -12,14 +12,14 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from goldsmith.errors.recipe import RecipeMisuse
-from goldsmith.frameworks.framework import arrays_of, is_module
+from goldsmith.frameworks.framework import arrays_of, models_of
 from goldsmith.gold.arrays import is_array, is_inexact
 from goldsmith.gold.facts import WeightFacts
 from goldsmith.gold.payload import from_file
 from goldsmith.process.messages import KeptCase
-from goldsmith.runs.conditions import OWN, WIDE
-from goldsmith.weights.load import LoadedModule
+from goldsmith.runs.conditions import OWN
 from goldsmith.weights.load_objects import LoadedObject, SettledByRecipe
+from goldsmith.weights.loaded import LoadedModel
 from goldsmith.weights.models import WeightAccess
 from goldsmith.weights.rules import Adapter
 
@@ -59,18 +59,19 @@ class GoldInputs:
         settings: Mapping[str, Any],
         rebuild: Callable[[], Any],
         access: WeightAccess | None = None,
-    ) -> LoadedModule | LoadedObject | SettledByRecipe:
+    ) -> LoadedModel | LoadedObject | SettledByRecipe:
         """Put gold's weights into `model`; by the recipe's own `access`, if it has one."""
         if name not in self.weights:
             raise RecipeMisuse(f"the gold keeps no weights of {name!r}; has the recipe changed since?")
         kept, facts = self.weights[name], self.facts.get(name, WeightFacts())
         if access is not None:
             return SettledByRecipe(model, kept, access, self._fill_like, facts.withheld)
-        if is_module(model):
+        models = models_of(model)
+        if models is not None:
             if self.precision != OWN:
-                model.double() if self.precision == WIDE else model.float()
+                model = models.in_precision(model, self.precision)
             state = {key: self._copy(value) for key, value in kept.items()}
-            return LoadedModule(
+            loaded: LoadedModel = models.LoadedModule(
                 model,
                 state,
                 facts,
@@ -79,6 +80,7 @@ class GoldInputs:
                 settings=settings,
                 rebuild=rebuild,
             )
+            return loaded
         stored = {key: value for key, value in kept.items() if key not in facts.unstored}
         return LoadedObject(model, stored, self.adapter, settings, self._fill_like, facts.withheld)
 

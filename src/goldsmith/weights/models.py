@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from goldsmith.errors.recipe import RecipeMisuse
-from goldsmith.frameworks.framework import is_module
+from goldsmith.frameworks.framework import arrays_of, is_module, models_of
 from goldsmith.frameworks.randomness import random_states
 from goldsmith.gold.arrays import is_array
-from goldsmith.weights.object_weights import find_slots, has_objects, slots_beside
-from goldsmith.weights.stress import apply_stress, apply_stress_to_arrays
+from goldsmith.weights.object_weights import find_slots, has_objects
 from goldsmith.weights.values import snapshot
 
 T = TypeVar("T")
@@ -55,26 +54,32 @@ def build(factory: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[st
     model = factory(*args, **kwargs)
     if model is None:
         raise RecipeMisuse(f"{_name(factory)}(…) returned None, not a model")
-    return model.to(device) if is_module(model) else model
+    models = models_of(model)
+    return models.place(model, device) if models is not None else model
 
 
 def choose_weights(model: Any, profile: str, seed: int) -> None:
     if profile not in PROFILES:
         raise RecipeMisuse(f"weights={profile!r} is not a profile; there are {', '.join(PROFILES)}")
     if profile == "stress":
-        if is_module(model):
-            apply_stress(model, seed)
-        elif not apply_stress_to_arrays(_only_arrays(vars(model)) if hasattr(model, "__dict__") else {}, seed):
+        models = models_of(model)
+        if models is not None:
+            models.stress(model, seed)
+        elif not _stress_arrays(_only_arrays(vars(model)) if hasattr(model, "__dict__") else {}, seed):
             kind = type(model).__name__
             raise RecipeMisuse(f"weights='stress' finds nothing to move: {kind} has no array among its attributes")
 
 
 def weights_of(model: Any, label: str) -> dict[str, Any]:
     """Return independent copies of parameters and persistent buffers, by name."""
-    if is_module(model):
-        state = {name: value for name, value in model.state_dict().items() if is_array(value)}
-        _refuse_lazy(state, label)
-        state |= {name: slot.value for name, slot in slots_beside(model).items()}
+    models = models_of(model)
+    if models is not None:
+        state = models.weights(model)
+        lazy = models.unbuilt(model)
+        if lazy:
+            raise RecipeMisuse(
+                f"{label}: {lazy} has no shape yet; give case.model a function that builds the model and calls it once"
+            )
     else:
         own = vars(model) if hasattr(model, "__dict__") else {}
         state = _only_arrays({name: value for name, value in own.items() if not has_objects(value)})
@@ -93,22 +98,21 @@ def _only_arrays(value: Any) -> Any:
     return value if is_array(value) else {}
 
 
-def _refuse_lazy(state: Mapping[str, Any], label: str) -> None:
-    from torch.nn.parameter import is_lazy
-
-    lazy = [name for name, value in state.items() if is_lazy(value)]
-    if lazy:
-        raise RecipeMisuse(
-            f"{label}: {lazy[0]} has no shape yet; give case.model a function that builds the model and calls it once"
-        )
+def _stress_arrays(weights: Any, seed: int, name: str = "") -> int:
+    """Redraw the arrays in nested dicts and lists in place; return how many there were."""
+    if isinstance(weights, dict):
+        return sum(_stress_arrays(item, seed, f"{name}.{key}") for key, item in weights.items())
+    if isinstance(weights, list):
+        return sum(_stress_arrays(item, seed, f"{name}.{at}") for at, item in enumerate(weights))
+    return int(is_array(weights) and arrays_of(weights).stress_array(weights, name, seed))
 
 
 def gradients_of(model: Any, label: str) -> dict[str, Any]:
     """Return each parameter's gradient by name, None where it has none."""
-    if not is_module(model):
+    models = models_of(model)
+    if models is None:
         raise RecipeMisuse(f"{label}: gradients can be read from a torch.nn.Module, not {type(model).__name__}")
-    beside = {name: slot.value for name, slot in slots_beside(model).items()}
-    gradients = {name: parameter.grad for name, parameter in (dict(model.named_parameters()) | beside).items()}
+    gradients = models.gradients(model)
     if all(gradient is None for gradient in gradients.values()):
         raise RecipeMisuse(f"{label}: no parameter has a gradient; call backward() first")
     copies: dict[str, Any] = snapshot(gradients, label)

@@ -6,13 +6,13 @@ path (`layers.0.weight`), as in a state dict.
 
 from __future__ import annotations
 
-import sys
 import types
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from goldsmith.foundation.nested import leaves_in
+from goldsmith.frameworks.framework import arrays_of, is_module
 from goldsmith.gold.arrays import is_array, is_tensor
 from goldsmith.weights.values import array_like
 
@@ -52,7 +52,7 @@ class Slot:
             if is_array(self.value):
                 return True
             before = self.read()
-            saved = before.clone() if is_tensor(before) else before.copy()
+            saved = arrays_of(before).copy(before)
             other = saved + 1
             if any(_works(way, self.value, other) for way in _WAYS):
                 back = before if _are_close(before, saved) else saved
@@ -112,7 +112,7 @@ def _visit(
     if isinstance(value, (*_PLAIN, *_FUNCTIONS)) or depth > _MAX_DEPTH or id(value) in seen:
         return
     seen.add(id(value))
-    if path and not isinstance(value, Mapping | list | tuple) and not _is_module(value) and _is_holder(value):
+    if path and not isinstance(value, Mapping | list | tuple) and not is_module(value) and _is_holder(value):
         found[path] = Slot(value, put)
         return
     for name, item, setter in _children(value):
@@ -133,7 +133,7 @@ def _children(value: Any) -> Iterator[tuple[str, Any, Callable[[Any], None]]]:
     elif isinstance(value, list | tuple):
         for at, item in enumerate(value):
             yield str(at), item, _item_setter(value, at)
-    elif _is_module(value):
+    elif is_module(value):
         for name, parameter in value.named_parameters():
             yield name, parameter, _copier(parameter)
         for name, slot in slots_beside(value).items():
@@ -166,16 +166,7 @@ def _item_setter(owner: Any, key: Any) -> Callable[[Any], None]:
 
 
 def _copier(parameter: Any) -> Callable[[Any], None]:
-    def put(value: Any) -> None:
-        with sys.modules["torch"].no_grad():
-            parameter.copy_(value)
-
-    return put
-
-
-def _is_module(value: Any) -> bool:
-    torch = sys.modules.get("torch")
-    return torch is not None and isinstance(value, torch.nn.Module)
+    return lambda value: arrays_of(parameter).overwrite(parameter, value)
 
 
 # --- ways to replace an object's numbers ----------------------------------------------------------------------------

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from goldsmith.frameworks.framework import arrays_of
 from goldsmith.runs.notes import Names
 from goldsmith.weights.fused import put_together, take_apart
 from goldsmith.weights.matching import UNBUILT, Match, Shape
@@ -46,11 +47,9 @@ class Placed(Match):
             return convert(tensors)
         if self.stacked == side:
             return [item for index in range(self.count) for item in convert([tensor[index] for tensor in tensors])]
-        import torch
-
         width = len(tensors) // self.count
         converted = [convert(tensors[start : start + width]) for start in range(0, len(tensors), width)]
-        return [torch.stack(items) for items in zip(*converted, strict=True)]
+        return [arrays_of(items[0]).stack(items) for items in zip(*converted, strict=True)]
 
     def _carry(self, gold: Sequence[Any]) -> list[Any]:
         found = [_transpose(item) for item in gold] if self.turned else list(gold)

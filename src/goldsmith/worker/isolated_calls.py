@@ -14,16 +14,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from goldsmith.frameworks.framework import arrays_of, storing, without_gradients
+from goldsmith.frameworks.framework import arrays_of, modelling, models_of, storing, without_gradients
 from goldsmith.gold.arrays import array_hash, is_array, is_tensor
 from goldsmith.gold.call_forms import plain_values, rebuild, tensors_in
-from goldsmith.instruments.call_gradients import passed_back
 from goldsmith.instruments.own_files import OwnFiles
 from goldsmith.recipe.decorators import CaseDefinition, written_as
 from goldsmith.recipe.missing_parts import MissingPartUsed
 from goldsmith.runs.requests import IsolatedCall, RunRequest
 from goldsmith.runs.run import Run, RunFacts
-from goldsmith.weights.load import LoadedModule
+from goldsmith.weights.loaded import LoadedModel
 from goldsmith.worker.adapter_calls import adapt_calls
 from goldsmith.worker.failure_reasons import cause_of
 
@@ -60,7 +59,7 @@ class _Target:
 
     call: Callable[..., Any]
     classes: tuple[str, ...] = ()
-    settled: LoadedModule | None = None
+    settled: LoadedModel | None = None
     built: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -81,7 +80,12 @@ def _target(session: ReplaySession, request: RunRequest, item: IsolatedCall, def
         if hasattr(module, "train"):
             module.train(item.training)
         settled = case.settled(item.model)
-        built = {name: value.clone() for name, value in model.state_dict().items()} if settled else {}
+        models = models_of(model)
+        built = (
+            {name: arrays_of(value).copy(value) for name, value in models.weights(model).items()}
+            if settled and models
+            else {}
+        )
         if item.function and not hasattr(module, item.function):
             raise MissingPartUsed(f"{type(module).__name__}.{item.function}", None) from None
         return _Target(getattr(module, item.function) if item.function else module, classes, settled, built)
@@ -106,7 +110,9 @@ def _call(target: _Target, item: IsolatedCall, change: Callable[[Any], Any], dev
     settled = target.settled
     if settled is None or not (item.function or item.state):
         return _number(target, args, kwargs)
-    settled.model.load_state_dict(target.built, strict=False)
+    models = models_of(settled.model)
+    assert models is not None
+    models.put(settled.model, target.built)
     settled.put({name: tensors[f"state.{name}"] for name in item.state})
     before = {name: array_hash(value) for name, value in settled.weights().items()}
     found = _number(target, args, kwargs)
@@ -118,10 +124,16 @@ def _gradients(target: _Target, item: IsolatedCall, device: str) -> dict[str, An
     """Return the gradients that one call passes back, weights under gold's names."""
     tensors, settled = _read(item, device), target.settled
     if settled is not None:
-        settled.model.load_state_dict(target.built, strict=False)
-        settled.model.zero_grad()
+        models = models_of(settled.model)
+        assert models is not None
+        models.put(settled.model, target.built)
+        models.clear_gradients(settled.model)
         settled.put({name: tensors[f"state.{name}"] for name in item.state})
     inputs = [tensors[str(number)] for number in range(len(tensors)) if str(number) in tensors]
+    library = modelling()
+    if library is None:
+        raise TypeError("nothing here can be differentiated")
+    passed_back = library.numerics.passed_back
     if settled is None:
         return passed_back(target.call, item.form, inputs, dict)
     return passed_back(target.call, item.form, inputs, settled.gradients, settled.frozen())

@@ -13,20 +13,19 @@ import contextlib
 import copy
 import dataclasses
 import math
-import sys
 from collections import Counter
 from collections.abc import Callable, Mapping
 from types import FrameType
 from typing import Any, TypeVar
 
 from goldsmith.foundation.nested import leaves_in, map_tree
-from goldsmith.frameworks.framework import is_module
-from goldsmith.gold.arrays import array_hash, is_array, is_tensor
+from goldsmith.frameworks.framework import arrays_of, is_module, modelling, models_of, without_gradients
+from goldsmith.frameworks.randomness import random_state_kept
+from goldsmith.gold.arrays import array_hash, dtype_name, is_array, is_tensor
 from goldsmith.instruments.own_calls import arguments_of
 from goldsmith.recipe.initial_weights import statistics_of, telling_statistics
 from goldsmith.runs.conditions import Perturbation
 from goldsmith.weights.gold_inputs import GoldInputs
-from goldsmith.weights.stress import apply_stress
 
 T = TypeVar("T")
 _FACTORS: dict[Perturbation, float] = {"large": 30.0, "overflow": 1e2, "huge": 1e4}
@@ -91,18 +90,20 @@ class ModelPerturbation:
                 self._initial[f"initial.{name}.{path}.{kind}"] = _with_limit(value, limit)
 
     def model(self, name: str, model: Any) -> None:
-        if not is_module(model):
+        models = models_of(model)
+        if models is None:
             if self.condition == "stress":
                 self._stress_object(model)
             return
         if self.condition == "stress":
-            apply_stress(model, self._seed)
+            models.stress(model, self._seed)
             self.applied = True
         elif self.condition == "mode":
             self._other_mode(model)
         elif self.condition == "repeated":
             _call_before(model)
-        self._sources |= {f"{name}.{path}": weight for path, weight in model.named_parameters() if weight.requires_grad}
+        learned = models.parameters(model).items()
+        self._sources |= {f"{name}.{path}": weight for path, weight in learned if weight.requires_grad}
 
     def input(self, name: str, value: T) -> T:
         """Note whether an input was changed; where there is no model, make it a source of gradients."""
@@ -127,21 +128,9 @@ class ModelPerturbation:
         """Differentiate every differentiable record with respect to every source."""
         if self.condition != "gradients" or not self._sources:
             return {}
-        torch = sys.modules["torch"]
-        found: dict[str, Any] = {}
-        for leaf in self._recorded:
-            if not leaf.requires_grad:
-                continue
-            direction = (
-                torch.linspace(-1.0, 1.0, leaf.numel(), dtype=leaf.dtype, device=leaf.device).cos().reshape(leaf.shape)
-            )
-            with contextlib.suppress(RuntimeError):  # the case has called backward() itself
-                gradients = torch.autograd.grad(
-                    leaf, list(self._sources.values()), direction, retain_graph=True, allow_unused=True
-                )
-                for name, gradient in zip(self._sources, gradients, strict=True):
-                    if gradient is not None:
-                        found[name] = found.get(name, 0) + gradient.detach()
+        library = modelling()
+        assert library is not None
+        found = library.numerics.gradients_of(self._recorded, self._sources)
         self.applied = bool(found)
         return {f"gradients.{name}": gradient for name, gradient in found.items()}
 
@@ -164,14 +153,15 @@ class ModelPerturbation:
 
 def _call_before(model: Any) -> None:
     """Call a model on other inputs just before its first call."""
-    torch = sys.modules["torch"]
+    models = models_of(model)
+    assert models is not None
 
     def call(module: Any, args: Any, kwargs: Any) -> None:
         handle.remove()
-        with torch.random.fork_rng(devices=[]), torch.no_grad(), contextlib.suppress(Exception):
+        with random_state_kept(), without_gradients(), contextlib.suppress(Exception):
             module.forward(*_each(args, _move), **_each(kwargs, _move))
 
-    handle = model.register_forward_pre_hook(call, with_kwargs=True)
+    handle = models.on_enter(model, call)
 
 
 class CallsBefore:
@@ -249,15 +239,12 @@ def _move(leaf: Any) -> Any:
     steps = np.arange(math.prod(leaf.shape)).reshape(tuple(leaf.shape))
     if "bool" in kind:
         turned: Any = steps % 3 == 0
-        return leaf ^ (sys.modules["torch"].from_numpy(turned).to(leaf.device) if is_tensor(leaf) else turned)
+        return leaf ^ arrays_of(leaf).like(turned, leaf)
     if "float" not in kind:
         return leaf
     size = float(abs(leaf).max()) or 1.0
     moves: Any = np.cos(steps * 1.7) * 0.3 * (size if math.isfinite(size) else 1.0)
-    if not is_tensor(leaf):
-        return (leaf + moves).astype(leaf.dtype)
-    moved = leaf.detach() + sys.modules["torch"].from_numpy(moves).to(leaf)
-    return moved.requires_grad_(leaf.requires_grad)
+    return arrays_of(leaf).shifted(leaf, moves)
 
 
 def _tie(leaf: Any) -> Any:
@@ -267,9 +254,9 @@ def _tie(leaf: Any) -> Any:
     step = float(abs(leaf).max()) / _LEVELS
     if not 0 < step < math.inf:
         return leaf
-    tied: Any = (leaf.detach() if is_tensor(leaf) else leaf) / step
-    tied = tied.round() * step
-    return tied.requires_grad_(leaf.requires_grad) if is_tensor(leaf) else tied.astype(leaf.dtype)
+    arrays = arrays_of(leaf)
+    tied: Any = arrays.detached(leaf) / step
+    return arrays.learning_as(arrays.cast(tied.round() * step, dtype_name(leaf)), leaf)
 
 
 def _with_rows(leaf: Any, usual: int, more: int) -> Any:
@@ -277,15 +264,10 @@ def _with_rows(leaf: Any, usual: int, more: int) -> Any:
     rows."""
     if not is_array(leaf) or not leaf.ndim or len(leaf) != usual:
         return leaf
-    own = leaf.detach() if is_tensor(leaf) else leaf
-    if more < 1:
-        rows: Any = own[: 1 + more]
-        return rows.clone().requires_grad_(leaf.requires_grad) if is_tensor(leaf) else rows.copy()
-    if is_tensor(leaf):
-        return sys.modules["torch"].cat([own, own[:1]]).requires_grad_(leaf.requires_grad)
-    import numpy as np
-
-    return np.concatenate([own, own[:1]])
+    arrays = arrays_of(leaf)
+    own = arrays.detached(leaf)
+    rows = arrays.copy(own[: 1 + more]) if more < 1 else arrays.concatenate([own, own[:1]])
+    return arrays.learning_as(rows, leaf)
 
 
 def _another_number(leaf: Any) -> Any:

@@ -19,8 +19,7 @@ from typing import Any, TypeVar
 
 from goldsmith.foundation.nested import leaves_in, walk
 from goldsmith.foundation.wording import in_words
-from goldsmith.frameworks.framework import Watch, active, arrays_of, is_module
-from goldsmith.frameworks.torch.weight_use import WeightUse
+from goldsmith.frameworks.framework import Watch, active, arrays_of, models_of
 from goldsmith.gold.arrays import is_array, judged_part
 from goldsmith.gold.files import trace_as_bytes
 from goldsmith.instruments.coverage import Coverage
@@ -40,7 +39,7 @@ from goldsmith.runs.requests import RunRequest
 from goldsmith.runs.run import Failure, Run, RunFacts
 from goldsmith.weights import models
 from goldsmith.weights.gold_inputs import GoldInputs
-from goldsmith.weights.load import LoadedModule
+from goldsmith.weights.loaded import LoadedModel
 from goldsmith.weights.rules import Adapter, read_adapter
 from goldsmith.worker.adapter_calls import adapt_calls, adapt_recipe
 from goldsmith.worker.failure_reasons import cause_of, unfinished_imports
@@ -222,17 +221,17 @@ class ReplayCase(Case):
         self._aliased: list[Note] = []
         self.made: list[Any] = []
         self._recorded_made: list[str] = []
-        self._weight_use: dict[str, WeightUse] = {}
+        self._weight_use: dict[str, Any] = {}
 
     def trace_so_far(self) -> bytes:
         """Return what has been traced; nothing if this run is not traced."""
         tracer = self._tracer
         return trace_as_bytes(tracer.tensors, tracer.index) if self._tracing and tracer.index else b""
 
-    def settled(self, name: str) -> LoadedModule | None:
+    def settled(self, name: str) -> LoadedModel | None:
         """Return a torch model of this case with gold's weights in it; None if there is none."""
         found = self._settled.get(name)
-        return found if isinstance(found, LoadedModule) else None
+        return found if isinstance(found, LoadedModel) else None
 
     @property
     def returned_none(self) -> str | None:
@@ -247,8 +246,9 @@ class ReplayCase(Case):
                 given = {key: value for key, value in options.items() if key not in _OPTIONS}
                 build = functools.partial(models.build, factory, args, given, self.device)
                 self.changes.initial(name, self._initial_draws(name, build))
-        if self._tracing and is_module(model):
-            self._weight_use[name] = WeightUse(model)
+        known = models_of(model)
+        if self._tracing and known is not None:
+            self._weight_use[name] = known.WeightUse(model)
         return adapt_calls(model, self._adapter)
 
     def _keep_weights(self, name: str, model: Any, drew: bool, build: Callable[[], Any]) -> None:

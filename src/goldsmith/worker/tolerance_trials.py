@@ -16,7 +16,6 @@ import msgspec
 
 from goldsmith.foundation.nested import leaves_in
 from goldsmith.frameworks.framework import Watch, active
-from goldsmith.frameworks.torch.call_noise import CallOutputs, call_noise
 from goldsmith.gold.arrays import (
     difference_of,
     dtype_name,
@@ -28,6 +27,7 @@ from goldsmith.gold.arrays import (
 )
 from goldsmith.gold.files import read_payload, write_arrays
 from goldsmith.gold.precision import BITS, computed_dtype, is_float64, unit_of
+from goldsmith.instruments.call_noise import CallOutputs, call_noise
 from goldsmith.process.messages import CALL_NOISE, GOLD, TrialFailure
 from goldsmith.recipe.case import Case
 from goldsmith.recipe.decorators import CaseDefinition

@@ -16,7 +16,6 @@ from goldsmith.comparison.api import compare
 from goldsmith.comparison.precision_paths import SumOfSquares
 from goldsmith.comparison.results import LeafComparison
 from goldsmith.frameworks.framework import framework
-from goldsmith.frameworks.torch.call_noise import CallOutputs, call_noise
 from goldsmith.frameworks.torch.device_statistics import SUMMARY, totals_of
 from goldsmith.gold.arrays import leaf_facts
 from goldsmith.gold.calibration import Trials, calibrate
@@ -25,6 +24,7 @@ from goldsmith.gold.gradient_projections import projections
 from goldsmith.gold.sizes import relative_size, root_mean_square
 from goldsmith.gold.sketches.sketch import Sketch
 from goldsmith.gold.tolerances import Tolerance, tolerance_ratio
+from goldsmith.instruments.call_noise import CallOutputs, call_noise
 from goldsmith.judge.traces import ValueIndex, distance, same_plain
 from goldsmith.runs.live.in_step import _distance, _relative
 

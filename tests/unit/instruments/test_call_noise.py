@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from goldsmith.frameworks.framework import conditions
-from goldsmith.frameworks.torch.call_noise import MAX_CALLS, CallOutputs, call_noise
+from goldsmith.instruments.call_noise import MAX_CALLS, CallOutputs, call_noise
 from goldsmith.instruments.own_calls import OwnCode
 
 torch = pytest.importorskip("torch")

@@ -15,8 +15,9 @@ nn = torch.nn
 
 def holding(name: str, mistake: str) -> goldsmith.Parity:
     """Compare a port that has the reference's weights already, and is told nothing about names."""
-    from goldsmith.runs.live.model_facts import settings_of, state_of
-    from goldsmith.weights.load import LoadedModule, weight_facts
+    from goldsmith.frameworks.torch.load import LoadedModule, weight_facts
+    from goldsmith.frameworks.torch.models import state
+    from goldsmith.runs.live.model_facts import settings_of
     from goldsmith.weights.rules import adapter_from
 
     pair = port(name)
@@ -29,7 +30,7 @@ def holding(name: str, mistake: str) -> goldsmith.Parity:
     assert pair.adapter is not None
     LoadedModule(
         candidate,
-        state_of(reference),
+        state(reference),
         weight_facts(reference),
         adapter=adapter_from(pair.adapter),
         layout="",

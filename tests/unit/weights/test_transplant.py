@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
+from goldsmith.frameworks.torch.load import LoadedModule, weight_facts
 from goldsmith.gold.facts import WeightFacts
-from goldsmith.weights.load import LoadedModule, weight_facts
 from goldsmith.weights.rules import ORDERS, Adapter, BadRule, fill, match, read_adapter
 from goldsmith.weights.transplant import CannotPlace, plan
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -86,6 +88,22 @@ def moved(array: Any, device: Any, dtype: str) -> Any:
     return found.astype("c16") if wanted == "f8" and found.dtype.kind == "c" else found
 
 
+def shifted(array: Any, moves: Any) -> Any:
+    return (array + moves).astype(array.dtype)
+
+
+def overwrite(array: Any, values: Any) -> None:
+    array[...] = values
+
+
+def concatenate(parts: Sequence[Any], axis: int = 0) -> Any:
+    return np.concatenate(parts, axis=axis)
+
+
+def stack(parts: Sequence[Any], axis: int = 0) -> Any:
+    return np.stack(parts, axis=axis)
+
+
 def as_pairs(array: Any) -> Any:
     return array.view(array.real.dtype).reshape(*array.shape, 2)
 
@@ -113,12 +131,34 @@ def refusal(array: Any) -> tuple[str, str] | None:
     return None
 
 
+def is_inference(array: Any) -> bool:
+    return False
+
+
 def unwrapped(array: Any) -> Any:
     return array
 
 
 def device_of(array: Any) -> ModuleType | None:
     return None
+
+
+def stress_array(array: Any, name: str, seed: int) -> bool:
+    if not np.issubdtype(array.dtype, np.floating) or not array.flags.writeable:
+        return False
+    array[...] = _drawn(name, array, seed)
+    return True
+
+
+def _drawn(name: str, weight: Any, seed: int) -> Any:
+    """Draw an array's values. Its input axis is unknown, so scaling by the larger axis keeps outputs of order one."""
+    digest = hashlib.sha256(f"{seed}|{name}".encode()).digest()
+    source = np.random.default_rng(int.from_bytes(digest[:7], "big"))
+    if name.lower().endswith(("var", "variance")):
+        return source.uniform(0.5, 1.5, weight.shape)
+    if weight.ndim >= 2:
+        return source.standard_normal(weight.shape) / math.sqrt(max(weight.shape) or 1)
+    return weight + source.uniform(0.1, 0.5, weight.shape) * source.choice([-1.0, 1.0], weight.shape)
 
 
 # --- files

@@ -60,8 +60,20 @@ def disturb(array: Any, generator: np.random.Generator, least: float = 0.0) -> A
     return np.where(array == np.round(array), array, moved)
 
 
+def undisturbed() -> Any:
+    return contextlib.nullcontext()
+
+
 def without_gradients() -> Any:
     return contextlib.nullcontext()
+
+
+def with_gradients() -> Any:
+    return contextlib.nullcontext()
+
+
+def records_gradients() -> bool:
+    return True
 
 
 # --- randomness
@@ -83,6 +95,11 @@ def random_state() -> tuple[Any, ...]:
     state: Any = np.random.get_state()
     kind, keys, *rest = state
     return kind, keys.tobytes(), *rest
+
+
+def draw_watch() -> Callable[[], bool]:
+    before = random_state()
+    return lambda: before != random_state()
 
 
 @contextlib.contextmanager

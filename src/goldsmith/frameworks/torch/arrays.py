@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 import io
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 from goldsmith.foundation.nested import map_tree
+from goldsmith.frameworks.torch.stress import stress_array as stress_array
 from goldsmith.gold.safetensors_reader import Bfloat16
 
 TYPES = (torch.Tensor,)
@@ -100,6 +101,24 @@ def moved(tensor: Any, device: Any, dtype: str) -> Any:
     return found.clone() if found.data_ptr() == tensor.data_ptr() or found is tensor else found
 
 
+def shifted(tensor: Any, moves: Any) -> Any:
+    moved = tensor.detach() + torch.from_numpy(moves).to(tensor)
+    return moved.requires_grad_(tensor.requires_grad)
+
+
+def overwrite(tensor: Any, values: Any) -> None:
+    with torch.no_grad():
+        tensor.copy_(values)
+
+
+def concatenate(parts: Sequence[Any], axis: int = 0) -> Any:
+    return torch.cat(list(parts), dim=axis)
+
+
+def stack(parts: Sequence[Any], axis: int = 0) -> Any:
+    return torch.stack(list(parts), dim=axis)
+
+
 def as_pairs(tensor: Any) -> Any:
     return torch.view_as_real(tensor.resolve_conj())
 
@@ -131,6 +150,10 @@ def refusal(tensor: Any) -> tuple[str, str] | None:
     if tensor.device.type == "meta":
         return "a tensor without data (device meta)", "compute it on a real device"
     return None
+
+
+def is_inference(tensor: Any) -> bool:
+    return bool(tensor.is_inference())
 
 
 def unwrapped(tensor: Any) -> Any:

@@ -2,7 +2,114 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import torch
+from torch.nn.parameter import is_lazy
+
+from goldsmith.frameworks.torch.converted import ConvertedModule as ConvertedModule
+from goldsmith.frameworks.torch.forward_calls import ForwardCalls as ForwardCalls
+from goldsmith.frameworks.torch.held_numbers import numbers_held as numbers_held
+from goldsmith.frameworks.torch.held_numbers import pairs_by_numbers as pairs_by_numbers
+from goldsmith.frameworks.torch.held_numbers import round_weights as round_weights
+from goldsmith.frameworks.torch.hooks import on_enter as on_enter
+from goldsmith.frameworks.torch.hooks import on_leave as on_leave
+from goldsmith.frameworks.torch.load import LoadedModule as LoadedModule
+from goldsmith.frameworks.torch.load import unregistered
+from goldsmith.frameworks.torch.load import weight_facts as weight_facts
+from goldsmith.frameworks.torch.stress import stress as stress
+from goldsmith.frameworks.torch.weight_use import WeightUse as WeightUse
+from goldsmith.frameworks.torch.weight_use import unused_parameters as unused_parameters
+from goldsmith.frameworks.torch.working_model import WorkingModel as WorkingModel
+from goldsmith.gold.arrays import is_array
+from goldsmith.runs.implementation import LINEAR, OTHER, TABLE
+from goldsmith.weights.object_weights import slots_beside
 
 TYPES = (torch.nn.Module,)
 OPTIMISERS = (torch.optim.Optimizer,)
+_LEARNING_RATE = 0.01
+
+
+def modules(model: Any) -> dict[str, Any]:
+    return dict(model.named_modules())
+
+
+def is_library_class(kind: type) -> bool:
+    return kind.__module__.startswith("torch.")
+
+
+# --- weights
+
+
+def weights(model: Any) -> dict[str, Any]:
+    found = {name: value for name, value in model.state_dict().items() if is_array(value)}
+    return found | unregistered(model)
+
+
+def unbuilt(model: Any) -> str:
+    return next((name for name, value in weights(model).items() if is_lazy(value)), "")
+
+
+def state(module: Any) -> dict[str, Any]:
+    """Return parameters and persistent buffers by name, not copied."""
+    state = {name: item.detach() for name, item in module.state_dict().items() if isinstance(item, torch.Tensor)}
+    return state | {name: slot.value.detach() for name, slot in slots_beside(module).items()}
+
+
+def put(model: Any, weights: Mapping[str, Any]) -> Any:
+    model.load_state_dict(dict(weights), strict=False)
+    return model
+
+
+def put_back(module: Any, before: Mapping[str, Any]) -> None:
+    """Write weights into a module again, as `state_of` gave them."""
+    with torch.no_grad():
+        for name, item in state(module).items():
+            if name in before:
+                item.copy_(before[name])
+
+
+def parameters(model: Any) -> dict[str, Any]:
+    return dict(model.named_parameters())
+
+
+def named_parameters(model: Any) -> dict[str, Any]:
+    return dict(model.named_parameters(remove_duplicate=False)) | unregistered(model)
+
+
+def gradients(model: Any) -> dict[str, Any]:
+    return {name: item.grad for name, item in (parameters(model) | unregistered(model)).items()}
+
+
+def clear_gradients(model: Any) -> None:
+    model.zero_grad()
+
+
+def kinds(module: Any) -> dict[str, str]:
+    tables = (torch.nn.Embedding, torch.nn.EmbeddingBag)
+    found: dict[str, str] = {}
+    for name, owner in module.named_modules():
+        kind = LINEAR if isinstance(owner, torch.nn.Linear) else TABLE if isinstance(owner, tables) else OTHER
+        found |= {f"{name}.{item}" if name else item: kind for item, _ in owner.named_parameters(recurse=False)}
+    return found
+
+
+# --- a model as a whole
+
+
+def place(model: Any, device: str) -> Any:
+    return model.to(device)
+
+
+def in_precision(model: Any, dtype: str) -> Any:
+    return model.double() if dtype == "float64" else model.float()
+
+
+def set_training(model: Any, training: bool) -> None:
+    model.train(training)
+
+
+def optimiser(model: Any) -> Any:
+    """Return the plainest optimiser of a model's parameters."""
+    return torch.optim.SGD([item for item in model.parameters() if item.requires_grad], lr=_LEARNING_RATE)

@@ -14,6 +14,9 @@ import torch
 from goldsmith.foundation.on_import import when_imported
 from goldsmith.frameworks.framework import Watch
 from goldsmith.frameworks.torch.float64_mode import in_float64, noting_dtypes, to_float64
+from goldsmith.frameworks.torch.gradients import backward_total as backward_total
+from goldsmith.frameworks.torch.gradients import gradients_of as gradients_of
+from goldsmith.frameworks.torch.gradients import passed_back as passed_back
 from goldsmith.frameworks.torch.op_outputs import record_op_outputs
 from goldsmith.frameworks.torch.optimiser_use import noting_optimisers
 from goldsmith.frameworks.torch.rounding_noise import rounding_noise
@@ -112,8 +115,22 @@ def disturb(array: Any, generator: np.random.Generator, least: float = 0.0) -> A
     return torch.from_numpy(np.asarray(moved)).to(array.device, array.dtype)
 
 
+def undisturbed() -> Any:
+    from torch.utils._python_dispatch import _disable_current_modes
+
+    return _disable_current_modes()
+
+
 def without_gradients() -> Any:
     return torch.no_grad()
+
+
+def with_gradients() -> Any:
+    return torch.enable_grad()
+
+
+def records_gradients() -> bool:
+    return torch.is_grad_enabled()
 
 
 # --- randomness
@@ -177,6 +194,11 @@ def random_state() -> tuple[Any, ...]:
     return tuple(found)
 
 
+def draw_watch() -> Callable[[], bool]:
+    before = torch.get_rng_state()
+    return lambda: not before.equal(torch.get_rng_state())
+
+
 @contextlib.contextmanager
 def random_state_kept(seed: int | None = None) -> Iterator[None]:
     """Leave all random sources as they were; seed them, if there is a seed."""
@@ -185,3 +207,16 @@ def random_state_kept(seed: int | None = None) -> Iterator[None]:
         if seed is not None:
             torch.manual_seed(seed)
         yield
+
+
+def last_place_noise(seed: int, unit: float = 0.0) -> Callable[[Any], Any]:
+    """Return a function that moves numbers by at most one unit in the last place of float32, or by another `unit`."""
+    generator = torch.Generator().manual_seed(seed)
+    eps = unit or torch.finfo(torch.float32).eps
+
+    def change(value: Any) -> Any:
+        drawn = torch.rand(value.shape, generator=generator, dtype=torch.float64) * 2 - 1
+        moved = value * (1 + drawn.to(value.device) * eps).to(value.dtype)
+        return moved if value.is_complex() else torch.where(value == value.round(), value, moved)
+
+    return change

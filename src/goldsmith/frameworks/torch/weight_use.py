@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
+from goldsmith.frameworks.torch.hooks import on_leave
 from goldsmith.gold.call_forms import tensors_in
 from goldsmith.instruments.own_calls import unwatched
 
@@ -27,10 +28,10 @@ class WeightUse:
     def __init__(self, model: Any) -> None:
         self._model = model
         self._used: set[int] = set()
-        model.register_forward_hook(self._called)
+        on_leave(model, self._called)
 
     @unwatched
-    def _called(self, module: Any, args: Any, output: Any) -> None:
+    def _called(self, module: Any, args: Any, kwargs: Any, output: Any) -> None:
         with contextlib.suppress(Exception):  # missing evidence is not a reason to fail
             if not all(id(item) in self._used for item in self._model.parameters()):
                 self._used |= _leaves(tensors_in([output]))[0]

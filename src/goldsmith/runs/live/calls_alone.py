@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from goldsmith.frameworks.framework import arrays_of, storing, without_gradients
+from goldsmith.frameworks.framework import arrays_of, modelling, storing, without_gradients
 from goldsmith.gold.arrays import is_tensor
 from goldsmith.gold.call_forms import rebuild, tensors_in
-from goldsmith.instruments.call_gradients import passed_back
 from goldsmith.runs.conditions import OWN
 from goldsmith.runs.implementation import GivenCall
 from goldsmith.runs.live.model_facts import device_of
@@ -38,10 +37,11 @@ def calls_alone(
 def _call(
     model: Any, module: Any, item: IsolatedCall, given: list[Any], gradients: Callable[[], Mapping[str, Any]]
 ) -> dict[str, Any]:
-    if item.gradients:
+    library = modelling()
+    if item.gradients and library is not None:
         for parameter in model.parameters():
             parameter.grad = None
-        passed = passed_back(module, item.form, given, gradients)
+        passed = library.numerics.passed_back(module, item.form, given, gradients)
         return {f"gradient.{name}": value for name, value in passed.items()}
     args, kwargs = rebuild(item.form, {str(number): tensor for number, tensor in enumerate(given)})
     with without_gradients():

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from goldsmith.frameworks.framework import Watch, is_module, numerics_of
+from goldsmith.frameworks.framework import Watch, arrays_of, modelling, models_of, numerics_of
 from goldsmith.frameworks.randomness import random_state_kept, random_states
-from goldsmith.frameworks.torch.weight_use import unused_parameters
-from goldsmith.gold.arrays import array_hash, dtype_name, is_array, is_tensor
+from goldsmith.gold.arrays import array_hash, dtype_name, is_array, is_inexact, is_tensor
 from goldsmith.instruments.module_traces import Tracer
 from goldsmith.runs.conditions import OWN, WIDE, Conditions
 from goldsmith.runs.enter_conditions import conditions
@@ -37,32 +35,22 @@ from goldsmith.runs.live.model_facts import (
     device_of,
     dtype_of,
     generator_of,
-    kinds_of,
-    last_place_noise,
     places_of,
-    put_back,
     row_orders,
     settings_of,
     shapes_of,
     shown_settings,
-    state_of,
     weights_to_place,
 )
 from goldsmith.runs.live.own_inputs import own_input_sets, same_inputs
-from goldsmith.runs.live.returned_values import InputSet, backward_total, copied, input_sets, moved, named_values
+from goldsmith.runs.live.returned_values import InputSet, copied, input_sets, moved, named_values
 from goldsmith.runs.live.run_record import failure_of, trace_of, what_drew
-from goldsmith.runs.live.working_model import WorkingModel
 from goldsmith.runs.requests import RunRequest
 from goldsmith.runs.run import Run, RunFacts
-from goldsmith.weights.converted import CannotConvert, Convert, ConvertedModule
-from goldsmith.weights.held_numbers import HeldNumbers, numbers_held, pairs_by_numbers, round_weights
-from goldsmith.weights.load import LoadedModule, weight_facts
-from goldsmith.weights.object_weights import slots_beside
+from goldsmith.weights.loaded import CannotConvert, Convert, HeldNumbers
 from goldsmith.weights.placement import BY_RULE, BY_SHAPE, Placed
 from goldsmith.weights.rules import Adapter
 from goldsmith.weights.transplant import CannotPlace
-
-_LEARNING_RATE = 0.01
 
 
 class LiveSide:
@@ -85,9 +73,10 @@ class LiveSide:
         self._target, self._given, self._seed = target, inputs, seed
         self._adapter, self._convert = adapter or Adapter(), convert
         self._loss, self._optimizer, self._dtype = loss, optimizer, dtype
-        self._working = WorkingModel(target, copied=copied) if is_module(target) else None
+        self._models: Any = models_of(target)
+        self._working = self._models.WorkingModel(target, copied=copied) if self._models is not None else None
         self._call = self._working.module if self._working else target
-        self._loaded: LoadedModule | ConvertedModule | None = None
+        self._loaded: Any = None
         self._reference: Mapping[str, Any] = {}
         self._rows: Mapping[str, tuple[int, ...]] = {}
         self._inputs: list[InputSet] = []
@@ -99,7 +88,7 @@ class LiveSide:
         if self._working is None:
             return Described(name=name)
         module = self._working.module
-        state = state_of(module)
+        state = self._models.state(module)
         floating = [dtype_name(item) for item in state.values() if item.is_floating_point()]
         known = [item for item in floating if item in DTYPES]
         return Described(
@@ -107,8 +96,8 @@ class LiveSide:
             is_module=True,
             dtype=max(known, key=DTYPES.index, default=""),
             weights={name: tuple(item.shape) for name, item in state.items()},
-            kinds=kinds_of(module),
-            facts=weight_facts(module),
+            kinds=self._models.kinds(module),
+            facts=self._models.weight_facts(module),
             modules={name: type(item).__name__ for name, item in module.named_modules()},
             places=places_of(module),
             made=places_of(module, "__init__"),
@@ -136,7 +125,7 @@ class LiveSide:
         return OwnInputs(same=tuple(map(same_inputs, self._inputs, reference)))
 
     def weights(self) -> dict[str, Any]:
-        return state_of(self._working.module) if self._working else {}
+        return self._models.state(self._working.module) if self._working else {}
 
     def load(self, weights: Mapping[str, Any], request: LoadRequest) -> Loaded:
         """Put the reference's weights in, by name, rule or shape."""
@@ -147,10 +136,10 @@ class LiveSide:
             self._working.own_weights()
         if self._convert is not None:
             return self._load_converted(weights, request, self._convert)
-        before = {name: item.clone() for name, item in state_of(module).items()}
-        alike = () if request.keep else pairs_by_numbers(*weights_to_place(weights, request.facts, module))
+        before = {name: item.clone() for name, item in self._models.state(module).items()}
+        alike = () if request.keep else self._models.pairs_by_numbers(*weights_to_place(weights, request.facts, module))
         try:
-            loaded = LoadedModule(
+            loaded = self._models.LoadedModule(
                 module,
                 weights,
                 request.facts,
@@ -174,8 +163,8 @@ class LiveSide:
         placed = tuple((item.gold, item.theirs) for item in loaded.placed)
         held = HeldNumbers(rows=row_orders(loaded.placed, weights))
         if not request.keep:
-            held = numbers_held(loaded.placed, weights, before, state_of(module))
-            put_back(module, before)
+            held = self._models.numbers_held(loaded.placed, weights, before, self._models.state(module))
+            self._models.put_back(module, before)
             self._rows = held.rows
         return Loaded(
             placed=placed,
@@ -196,7 +185,7 @@ class LiveSide:
     def round_weights(self, dtypes: Mapping[str, str]) -> None:
         if self._working is not None:
             self._working.own_weights()
-            round_weights(state_of(self._working.module), dtypes)
+            self._models.round_weights(self._models.state(self._working.module), dtypes)
 
     def _is_assumed(self, item: Placed) -> bool:
         return item.how == BY_SHAPE or (item.how == BY_RULE and item.rule not in self._adapter.rules)
@@ -205,7 +194,7 @@ class LiveSide:
         assert self._working is not None
         module = self._working.module
         try:
-            loaded = ConvertedModule(module, weights, request.facts, convert)
+            loaded = self._models.ConvertedModule(module, weights, request.facts, convert)
         except CannotConvert as problem:
             return Loaded(refusal=f"convert cannot be used: {problem}")
         except Exception as error:  # it is the user's code
@@ -214,7 +203,9 @@ class LiveSide:
         return Loaded(
             placed=tuple((item.gold, item.theirs) for item in loaded.placed),
             notes=tuple(loaded.notes),
-            idle=idle_lines(self._adapter, self._adapter.rules, shapes_of(weights), shapes_of(state_of(module))),
+            idle=idle_lines(
+                self._adapter, self._adapter.rules, shapes_of(weights), shapes_of(self._models.state(module))
+            ),
             renamed=renamed_by(self._adapter),
             opaque=loaded.is_opaque,
         )
@@ -238,7 +229,7 @@ class LiveSide:
             return Run(RunFacts(failure=failure_of(error)), {}, trace_of(tracer) if wanted.traced else None)
         finally:
             tracer.detach()
-        values = {path: item.detach().clone() if is_tensor(item) else item for path, item in values.items()}
+        values = {path: arrays_of(item).copy(item) if is_array(item) else item for path, item in values.items()}
         drew = what_drew(tracer, self._target, self._working) if len(before) == len(after) and before != after else ""
         return Run(RunFacts(drew=drew, pure=watch.pure, **facts), values, trace_of(tracer) if wanted.traced else None)
 
@@ -260,9 +251,9 @@ class LiveSide:
         ]
         facts: dict[str, Any] = {"skipped": skipped, "returned": container, "overwrote": tuple(changed)}
         if wanted.traced and self._working is not None:
-            facts["unused"] = unused_parameters(self._working.module, returned)
+            facts["unused"] = self._models.unused_parameters(self._working.module, returned)
         if wanted.gradients:
-            total = backward_total(returned, values, wanted.outputs, self._loss, self._seed)
+            total = self._backward_total(returned, values, wanted.outputs)
             if total is None:
                 facts["cut_off"] = "no output depends on a parameter or an input by a path that has gradients"
             else:
@@ -275,19 +266,17 @@ class LiveSide:
 
     def _steps(self, request: RunRequest) -> tuple[dict[str, Any], dict[str, Any]]:
         """Take optimiser steps and return the losses and the weights after them."""
-        import torch
-
-        parameters = [item for item in self._call.parameters() if item.requires_grad]  # type: ignore[attr-defined]
-        made = self._optimizer or (lambda found: torch.optim.SGD(found, lr=_LEARNING_RATE))
-        optimizer = made(parameters)
+        if self._optimizer is None:
+            optimizer = self._models.optimiser(self._call)
+        else:
+            learned = self._models.parameters(self._call).values()
+            optimizer = self._optimizer([item for item in learned if item.requires_grad])
         values: dict[str, Any] = {}
         for step in range(request.conditions.steps):
             optimizer.zero_grad()
             args, kwargs, _, _ = self._arguments(request)
             returned = self._call(*args, **kwargs)
-            total = backward_total(
-                returned, named_values(returned)[0], request.conditions.outputs, self._loss, self._seed
-            )
+            total = self._backward_total(returned, named_values(returned)[0], request.conditions.outputs)
             if total is None:
                 return {}, {"cut_off": "its output has no gradients"}
             total.backward()
@@ -306,7 +295,7 @@ class LiveSide:
 
         def fresh(array: Any) -> Any:
             found = moved(array, device if device is not None else getattr(array, "device", None), dtype)
-            inexact = found.is_floating_point() or found.is_complex() if is_tensor(found) else found.dtype.kind == "f"
+            inexact = is_inexact(found) if is_tensor(found) else found.dtype.kind == "f"
             if generator is not None and inexact and (wanted.unit or not is_tensor(found)):
                 # torch's operations are disturbed by themselves
                 found = numerics_of(found).disturb(found, generator, wanted.unit)
@@ -321,20 +310,25 @@ class LiveSide:
         before = {name: array_hash(detached(item)) for name, item in arrays.items()}
         return args, kwargs, dict(zip(floating, leaves, strict=False)), before
 
+    def _backward_total(self, returned: Any, values: Mapping[str, Any], outputs: Sequence[str]) -> Any:
+        library = modelling()
+        if library is None:
+            return None
+        return library.numerics.backward_total(returned, values, outputs, self._loss, self._seed)
+
     def _gradients(self) -> dict[str, Any]:
         """Return gradients of the parameters under the reference's names."""
         if self._working is None:
             return {}
         if self._loaded is not None:
             return self._in_order(self._loaded.gradients())
-        module = self._working.module
-        named = dict(module.named_parameters()) | {name: slot.value for name, slot in slots_beside(module).items()}
-        return {name: item.grad for name, item in named.items()}
+        found: dict[str, Any] = self._models.gradients(self._working.module)
+        return found
 
     def _learned(self) -> dict[str, Any]:
         assert self._working is not None
         module = self._working.module
-        own = state_of(module) if self._loaded is None else self._in_order(self._loaded.weights())
+        own = self._models.state(module) if self._loaded is None else self._in_order(self._loaded.weights())
         return {name: item for name, item in own.items() if is_array(item) and item.is_floating_point()}
 
     def _in_order(self, values: dict[str, Any]) -> dict[str, Any]:
@@ -347,13 +341,13 @@ class LiveSide:
     @contextlib.contextmanager
     def _conditions(self, wanted: Conditions) -> Iterator[Watch]:
         """Seed, exchange the weights, and enter the conditions."""
-        torch = sys.modules.get("torch")
+        library = modelling()
         with contextlib.ExitStack() as stack:
             stack.enter_context(random_state_kept(self._seed ^ wanted.reseeded))
             if self._working is not None:
-                assert torch is not None
-                dtype = getattr(torch, self._dtype_of(wanted)) if self._dtype_of(wanted) else None
-                change = last_place_noise(wanted.noise or 0, wanted.unit) if wanted.constants or wanted.unit else None
+                assert library is not None
+                dtype, noise = self._dtype_of(wanted), library.numerics.last_place_noise
+                change = noise(wanted.noise or 0, wanted.unit) if wanted.constants or wanted.unit else None
                 stack.enter_context(
                     self._working.running(
                         dtype,
@@ -364,9 +358,11 @@ class LiveSide:
                     )
                 )
                 if wanted.precision == WIDE and self._loaded is not None and self._reference:
-                    self._loaded.put({name: item.to(dtype) for name, item in self._floating().items()})
-            if torch is not None:
-                stack.enter_context(torch.enable_grad())
+                    self._loaded.put(
+                        {name: arrays_of(item).cast(item, dtype) for name, item in self._floating().items()}
+                    )
+            if library is not None:
+                stack.enter_context(library.numerics.with_gradients())
             yield stack.enter_context(conditions(wanted))
 
     def _dtype_of(self, wanted: Conditions) -> str:
@@ -374,7 +370,7 @@ class LiveSide:
 
     def _floating(self) -> dict[str, Any]:
         """Return the reference's weights that were rounded when they were put in."""
-        own = {name for name, _ in self._call.named_parameters()}  # type: ignore[attr-defined]
+        own = self._models.parameters(self._call)
         known = {name for item in (self._loaded.placed if self._loaded else ()) for name in item.gold}
         found = {name: item for name, item in self._reference.items() if name in known and item.is_floating_point()}
         coarser = dtype_of(self._call) != coarsest_dtype(found.values())

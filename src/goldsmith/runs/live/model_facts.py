@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
-from itertools import chain
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from goldsmith.frameworks.framework import is_module
-from goldsmith.gold.arrays import dtype_name, is_tensor
+import numpy as np
+
+from goldsmith.frameworks.framework import arrays_of, is_module, models_of
+from goldsmith.gold.arrays import dtype_name, is_array
 from goldsmith.gold.call_forms import tensors_in
 from goldsmith.gold.facts import WeightFacts
-from goldsmith.runs.implementation import LINEAR, OTHER, TABLE
 from goldsmith.runs.live.returned_values import InputSet
-from goldsmith.weights.load import unregistered
-from goldsmith.weights.object_weights import slots_beside
 from goldsmith.weights.placement import Placed
 
 _HEADS = ("num_heads", "n_heads", "n_head", "heads", "nhead", "num_attention_heads")
@@ -23,35 +21,8 @@ DTYPES = ("float64", "float32", "float16", "bfloat16")
 """Floating dtypes, the coarsest last."""
 
 
-def state_of(module: Any) -> dict[str, Any]:
-    """Return parameters and persistent buffers by name, not copied."""
-    state = {name: item.detach() for name, item in module.state_dict().items() if is_tensor(item)}
-    return state | {name: slot.value.detach() for name, slot in slots_beside(module).items()}
-
-
 def shapes_of(weights: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
     return {name: tuple(item.shape) for name, item in weights.items()}
-
-
-def put_back(module: Any, before: Mapping[str, Any]) -> None:
-    """Write weights into a module again, as `state_of` gave them."""
-    import torch
-
-    with torch.no_grad():
-        for name, item in state_of(module).items():
-            if name in before:
-                item.copy_(before[name])
-
-
-def kinds_of(module: Any) -> dict[str, str]:
-    import torch
-
-    tables = (torch.nn.Embedding, torch.nn.EmbeddingBag)
-    found: dict[str, str] = {}
-    for name, owner in module.named_modules():
-        kind = LINEAR if isinstance(owner, torch.nn.Linear) else TABLE if isinstance(owner, tables) else OTHER
-        found |= {f"{name}.{item}" if name else item: kind for item, _ in owner.named_parameters(recurse=False)}
-    return found
 
 
 def places_of(module: Any, method: str = "forward") -> dict[str, str]:
@@ -108,7 +79,7 @@ def device_of(model: Any) -> Any:
 
 
 def detached(array: Any) -> Any:
-    return array.detach() if is_tensor(array) else array
+    return arrays_of(array).detached(array) if is_array(array) else array
 
 
 def arrays_in(given: InputSet) -> dict[str, Any]:
@@ -122,37 +93,19 @@ def arrays_in(given: InputSet) -> dict[str, Any]:
 
 def row_orders(placed: Sequence[Placed], weights: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
     """Return, for weights of the reference's whose rows are in another order here, which of its rows each row is."""
-    import torch
-
     found: dict[str, tuple[int, ...]] = {}
     for item in placed:
         if item.sizes and len(item.gold) == len(item.theirs) == 1:
-            count = len(weights[item.gold[0]])
-            order = [int(number) for number in item.carry([torch.arange(count)])[0]]
+            own = weights[item.gold[0]]
+            count = len(own)
+            order = [int(number) for number in item.carry([arrays_of(own).like(np.arange(count), own)])[0]]
             if order != list(range(count)):
                 found[item.gold[0]] = tuple(order)
     return found
 
 
 def generator_of(seed: int) -> Any:
-    import numpy as np
-
     return np.random.default_rng(seed)
-
-
-def last_place_noise(seed: int, unit: float = 0.0) -> Callable[[Any], Any]:
-    """Return a function that moves numbers by at most one unit in the last place of float32, or by another `unit`."""
-    import torch
-
-    generator = torch.Generator().manual_seed(seed)
-    eps = unit or torch.finfo(torch.float32).eps
-
-    def change(value: Any) -> Any:
-        drawn = torch.rand(value.shape, generator=generator, dtype=torch.float64) * 2 - 1
-        moved = value * (1 + drawn.to(value.device) * eps).to(value.dtype)
-        return moved if value.is_complex() else torch.where(value == value.round(), value, moved)
-
-    return change
 
 
 def weights_to_place(
@@ -161,9 +114,11 @@ def weights_to_place(
     """Return the weights of both that are learned, each once; one that is tied by the name that both have."""
     left_out = {*facts.buffers, *(name for names in facts.tied for name in names[1:])}
     names: dict[int, str] = {}
-    for name, item in chain(module.named_parameters(remove_duplicate=False), unregistered(module).items()):
+    models = models_of(module)
+    assert models is not None
+    for name, item in models.named_parameters(module).items():
         if id(item) not in names or name in weights:
             names[id(item)] = name
-    own = state_of(module)
+    own = models.state(module)
     mine = {name: item for name, item in weights.items() if name not in left_out}
     return mine, {name: own[name] for name in names.values() if name in own}

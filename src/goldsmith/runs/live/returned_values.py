@@ -6,7 +6,7 @@ import copy
 import dataclasses
 import inspect
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -131,30 +131,3 @@ def _container(value: Any) -> str:
 def moved(array: Any, device: Any, dtype: str) -> Any:
     """Return a fresh copy of an array on `device`, floating numbers in `dtype` if that is given."""
     return arrays_of(array).moved(array, device, dtype)
-
-
-def backward_total(
-    returned: Any,
-    values: Mapping[str, Any],
-    outputs: Sequence[str],
-    loss: Callable[[Any], Any] | None,
-    seed: int,
-) -> Any:
-    """Return the number that gradients are taken of: the loss, else a fixed random combination of the outputs."""
-    torch = sys.modules.get("torch")
-    if torch is None:
-        return None
-    if loss is not None:
-        total = loss(returned)
-        return total if is_tensor(total) and total.requires_grad else None
-    parts = []
-    for number, path in enumerate(outputs):
-        item = values.get(path)
-        if item is None or not is_tensor(item) or not item.requires_grad:
-            continue
-        generator = torch.Generator().manual_seed(seed * 1000 + number)
-        drawn = torch.randn(item.shape, generator=generator, dtype=torch.float64) / max(item.numel(), 1) ** 0.5
-        real = torch.view_as_real(item) if item.is_complex() else item
-        drawn = drawn.unsqueeze(-1).expand(real.shape) if item.is_complex() else drawn
-        parts.append((real * drawn.to(real)).sum())
-    return sum(parts) if parts else None

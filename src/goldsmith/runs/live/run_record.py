@@ -13,7 +13,6 @@ from goldsmith.foundation.wording import in_words
 from goldsmith.frameworks.framework import arrays_of
 from goldsmith.gold.safetensors_reader import Mapped
 from goldsmith.instruments.module_traces import Tracer
-from goldsmith.runs.live.working_model import WorkingModel
 from goldsmith.runs.run import Failure, FailureKind, Frame
 
 _GOLDSMITH = str(Path(goldsmith.__file__).parent)
@@ -44,7 +43,7 @@ def failure_of(error: BaseException) -> Failure:
     return Failure(kind=kind, message=in_words(error)[:2000], frames=frames[-4:])
 
 
-def what_drew(tracer: Tracer, target: Any, working: WorkingModel | None) -> str:
+def what_drew(tracer: Tracer, target: Any, working: Any) -> str:
     """Name the first module that drew random numbers, the innermost, where a trace shows it."""
     if working is None:
         return f"{getattr(target, '__name__', type(target).__name__)}()"

@@ -4,13 +4,12 @@ with rows in another order."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import torch
+
+from goldsmith.weights.loaded import HeldNumbers
 from goldsmith.weights.placement import Placed
-
-if TYPE_CHECKING:
-    import torch
 
 ROUNDED_TO = ("float16", "bfloat16")
 """Dtypes that checkpoints are rounded to, the coarsest last."""
@@ -18,16 +17,6 @@ _SAMPLED = 64
 """Numbers of a tensor by which its partner is looked for."""
 _NEAR = 2.0**-6
 """Relative distance of such numbers up to which two tensors may hold the same, rounded to bfloat16."""
-
-
-@dataclass(frozen=True)
-class HeldNumbers:
-    """The weights of another model, by its names, that are held: those `rounded`, with the dtype, and those whose
-    `rows` are in another order, with the place of each row there."""
-
-    names: tuple[str, ...] = ()
-    rounded: dict[str, str] = field(default_factory=dict)
-    rows: dict[str, tuple[int, ...]] = field(default_factory=dict)
 
 
 def pairs_by_numbers(
@@ -78,8 +67,6 @@ def numbers_held(
 
 def round_weights(own: Mapping[str, torch.Tensor], dtypes: Mapping[str, str]) -> None:
     """Round weights in their place."""
-    import torch
-
     with torch.no_grad():
         for name, dtype in dtypes.items():
             own[name].copy_(_rounded(own[name], dtype))
@@ -93,8 +80,6 @@ def _alike(
     mine: Mapping[str, Any], theirs: Mapping[str, Any], view: Callable[[Any], Any], *, turned: bool
 ) -> Iterator[tuple[str, str]]:
     """Yield names on both sides whose numbers, seen in a way, are near each other's and nobody else's."""
-    import torch
-
     groups: dict[tuple[int, ...], tuple[list[str], list[str]]] = {}
     for number, side in enumerate((mine, theirs)):
         for name, item in side.items():
@@ -114,8 +99,6 @@ def _alike(
 
 
 def _sample(item: torch.Tensor) -> torch.Tensor:
-    import torch
-
     flat = item.flatten()
     places = torch.linspace(0, flat.numel() - 1, min(_SAMPLED, flat.numel()), dtype=torch.float64).long()
     return flat[places.to(flat.device)].cpu().double().nan_to_num()
@@ -128,14 +111,10 @@ def _whatever_the_order(item: torch.Tensor) -> torch.Tensor:
 
 
 def _rounded(item: torch.Tensor, dtype: str) -> torch.Tensor:
-    import torch
-
     return item.to(getattr(torch, dtype)).to(item.dtype) if dtype and item.is_floating_point() else item
 
 
 def _same(one: torch.Tensor, two: torch.Tensor) -> bool:
-    import torch
-
     return one.shape == two.shape and torch.equal(one, two.to(one.device))
 
 

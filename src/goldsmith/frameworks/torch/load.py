@@ -11,10 +11,14 @@ import contextlib
 import copy
 import dataclasses
 from collections.abc import Callable, Collection, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import torch
+from torch.nn.parameter import is_lazy
 
 from goldsmith.gold.facts import WeightFacts
 from goldsmith.runs.notes import MAX_ITEMS, Names, Note
+from goldsmith.weights.loaded import STATISTICS, LoadedModel
 from goldsmith.weights.matching import UNBUILT, Shape
 from goldsmith.weights.object_weights import slots_beside
 from goldsmith.weights.placement import BY_RULE, Placed
@@ -22,13 +26,8 @@ from goldsmith.weights.rules import Adapter, Rule, match
 from goldsmith.weights.tied import places_of, plan_copies, shared_places
 from goldsmith.weights.transplant import CannotPlace, Transplant, plan
 
-if TYPE_CHECKING:
-    import torch
 
-STATISTICS = ("running_mean", "running_var", "num_batches_tracked")
-
-
-class LoadedModule:
+class LoadedModule(LoadedModel):
     """One torch model with gold's weights in it. `rebuild` makes another one like it, from another seed; its matrices
     that are `turned` are stored the other way round."""
 
@@ -105,8 +104,6 @@ class LoadedModule:
 
     def put(self, values: Mapping[str, Any]) -> None:
         """Replace values, by gold's names; those that have no place are skipped."""
-        import torch
-
         parameters, buffers = self._parameters(), dict(self.model.named_buffers())
         now = {**self.weights(), **values}
         with torch.no_grad():
@@ -127,8 +124,6 @@ class LoadedModule:
         return tuple(name for name in self._transplant.extra if name not in self._facts.withheld)
 
     def _settle(self) -> None:
-        import torch
-
         parameters = self._parameters()
         repeated = {name for names in self._facts.tied for name in names[1:]}
         wanted = {
@@ -184,8 +179,6 @@ class LoadedModule:
 
     def _require_equal(self, shared: Mapping[str, str], aliases: Mapping[str, str], found: Transplant) -> None:
         """Raise CannotPlace if two weights of gold's go into one, and are not the same numbers."""
-        import torch
-
         for name, alias in shared.items():
             holder = next((item.gold[0] for item in found.placed if item.theirs == (aliases[alias],)), None)
             mine = self._kept[name]
@@ -254,8 +247,6 @@ class LoadedModule:
                 self.notes.append(Note("own-buffer", (Names(gold=(name,)),)))
 
     def _buffers_of_another(self) -> dict[str, torch.Tensor]:
-        import torch
-
         devices = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else ()  # type: ignore[no-untyped-call]
         with torch.random.fork_rng(devices=list(devices)):
             torch.manual_seed(torch.initial_seed() + 1)
@@ -263,8 +254,6 @@ class LoadedModule:
 
     def _settle_late(self, module: Any, args: Any, kwargs: Any) -> None:
         """Make the first call of a model that builds parts of itself in it, then place its weights."""
-        import torch
-
         if self.unplaced is None:
             return
         waiting, self.unplaced = self.unplaced, None  # nested calls are not the first
@@ -302,22 +291,16 @@ def unregistered(model: torch.nn.Module) -> dict[str, torch.Tensor]:
 
 
 def _shapes(parameters: Mapping[str, torch.Tensor]) -> dict[str, Shape]:
-    from torch.nn.parameter import is_lazy
-
     return {name: UNBUILT if is_lazy(value) else tuple(value.shape) for name, value in parameters.items()}
 
 
 def _fill(target: Any, value: torch.Tensor) -> None:
-    from torch.nn.parameter import is_lazy
-
     if is_lazy(target):
         target.materialize(value.shape)
     target.copy_(value)
 
 
 def _close(one: torch.Tensor, two: torch.Tensor) -> bool:
-    import torch
-
     if one.is_floating_point() != two.is_floating_point() or one.is_complex() != two.is_complex():
         return False
     wide = torch.complex128 if one.is_complex() else torch.float64

@@ -7,8 +7,11 @@ each gradient, which is enough to tell two apart.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
+
+import torch
 
 from goldsmith.gold.call_forms import rebuild, tensors_in
 
@@ -22,8 +25,6 @@ def passed_back(
 ) -> dict[str, Any]:
     """Return the gradients that `call` passes back to `tensors`, by number (`input.0`), and to its `weights`, by name
     (`weight.scale`, or `thawed.scale` if that was `frozen`); empty if it passes back none."""
-    import torch
-
     inputs = [item.detach().clone() for item in tensors]
     for item in inputs:
         item.requires_grad_(item.is_floating_point() or item.is_complex())
@@ -42,14 +43,53 @@ def passed_back(
 
 def _as_numbers(gradient: Any) -> Any:
     """Convert to float64, which NumPy has, with complex numbers as pairs."""
-    import torch
-
     real = torch.view_as_real(gradient) if gradient.is_complex() else gradient
     return real.detach().double()
 
 
 def _direction(output: Any, number: int) -> Any:
-    import torch
-
     steps = torch.arange(1, output.numel() + 1, dtype=torch.float64)
     return torch.cos(steps * 1.7 + number).reshape(output.shape).to(output)
+
+
+def backward_total(
+    returned: Any,
+    values: Mapping[str, Any],
+    outputs: Sequence[str],
+    loss: Callable[[Any], Any] | None,
+    seed: int,
+) -> Any:
+    """Return the number that gradients are taken of: the loss, else a fixed random combination of the outputs."""
+    if loss is not None:
+        total = loss(returned)
+        return total if isinstance(total, torch.Tensor) and total.requires_grad else None
+    parts = []
+    for number, path in enumerate(outputs):
+        item = values.get(path)
+        if item is None or not isinstance(item, torch.Tensor) or not item.requires_grad:
+            continue
+        generator = torch.Generator().manual_seed(seed * 1000 + number)
+        drawn = torch.randn(item.shape, generator=generator, dtype=torch.float64) / max(item.numel(), 1) ** 0.5
+        real = torch.view_as_real(item) if item.is_complex() else item
+        drawn = drawn.unsqueeze(-1).expand(real.shape) if item.is_complex() else drawn
+        parts.append((real * drawn.to(real)).sum())
+    return sum(parts) if parts else None
+
+
+def gradients_of(records: Sequence[Any], sources: Mapping[str, Any]) -> dict[str, Any]:
+    """Differentiate every differentiable record with respect to every source, for a fixed direction."""
+    found: dict[str, Any] = {}
+    for leaf in records:
+        if not leaf.requires_grad:
+            continue
+        direction = (
+            torch.linspace(-1.0, 1.0, leaf.numel(), dtype=leaf.dtype, device=leaf.device).cos().reshape(leaf.shape)
+        )
+        with contextlib.suppress(RuntimeError):  # the case has called backward() itself
+            gradients = torch.autograd.grad(
+                leaf, list(sources.values()), direction, retain_graph=True, allow_unused=True
+            )
+            for name, gradient in zip(sources, gradients, strict=True):
+                if gradient is not None:
+                    found[name] = found.get(name, 0) + gradient.detach()
+    return found

@@ -10,12 +10,12 @@ import contextlib
 import copy
 from collections.abc import Callable, Iterator, MutableMapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import torch
+from torch.nn.parameter import is_lazy
 
 from goldsmith.weights.object_weights import slots_beside
-
-if TYPE_CHECKING:
-    import torch
 
 Change = Callable[[Any], Any]
 
@@ -74,16 +74,17 @@ class WorkingModel:
 
     @contextlib.contextmanager
     def running(
-        self, dtype: Any, *, train: bool, written: bool, change: Change | None = None, changes_all: bool = False
+        self, dtype: str, *, train: bool, written: bool, change: Change | None = None, changes_all: bool = False
     ) -> Iterator[None]:
-        """Run in `dtype`, or in its own if that is None. `written` says that weights will be written over; `change` is
+        """Run in `dtype`, or in its own if that is empty. `written` says that weights will be written over; `change` is
         applied to everything that is not a parameter, or to all if it `changes_all`."""
         before = [place.get() for place in self._places]
+        kind = getattr(torch, dtype) if dtype else None
         try:
             for place, value in zip(self._places, before, strict=True):
                 kept = written or place.is_constant
                 place.set(
-                    _converted(value, dtype, kept=kept, change=change if changes_all or place.is_constant else None)
+                    _converted(value, kind, kept=kept, change=change if changes_all or place.is_constant else None)
                 )
             self.module.train(train)
             yield
@@ -104,8 +105,6 @@ class WorkingModel:
 
 
 def _converted(value: Any, dtype: Any, *, kept: bool, change: Change | None) -> Any:
-    import torch
-
     floating = value.is_floating_point() or value.is_complex()
     found = value
     if floating and dtype is not None:
@@ -122,9 +121,6 @@ def _parameters(model: torch.nn.Module) -> list[Any]:
 
 
 def _places(model: torch.nn.Module) -> Iterator[_Parameter | _Entry]:
-    import torch
-    from torch.nn.parameter import is_lazy
-
     parameters = [item for item in _parameters(model) if isinstance(item, torch.Tensor) and not is_lazy(item)]
     known = {id(item) for item in parameters}
     yield from map(_Parameter, parameters)

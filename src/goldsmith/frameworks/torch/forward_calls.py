@@ -7,6 +7,8 @@ import inspect
 from collections.abc import Callable
 from typing import Any, Protocol
 
+import torch
+
 
 class Listener(Protocol):
     """What is told of a call, as by hooks; `is_in` says whether it knows of it already."""
@@ -42,8 +44,6 @@ class ForwardCalls:
         self._before.clear()
 
     def _telling(self, forward: Callable[..., Any]) -> Callable[..., Any]:
-        import torch
-
         @functools.wraps(forward)
         def call(module: Any, *args: Any, **kwargs: Any) -> Any:
             if torch.compiler.is_compiling() or id(module) not in self._names or self._listener.is_in(module):

@@ -6,23 +6,18 @@ trained weights can then be brought back, and modules be paired.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
+import torch
+
+from goldsmith.frameworks.torch.load import unregistered
 from goldsmith.gold.facts import WeightFacts
-from goldsmith.weights.load import STATISTICS, unregistered
+from goldsmith.weights.loaded import STATISTICS, CannotConvert, Convert
 from goldsmith.weights.matching import Match
 from goldsmith.weights.placement import size_words
 
-if TYPE_CHECKING:
-    import torch
-
-Convert = Callable[[dict[str, Any]], Mapping[str, Any]]
 _LISTED = 6
-
-
-class CannotConvert(Exception):
-    """What a conversion returns is not what the candidate needs; the message says why."""
 
 
 class ConvertedModule:
@@ -67,19 +62,15 @@ class ConvertedModule:
     # --- conversion ---------------------------------------------------------------------------------------------------
 
     def _converted(self, state: Mapping[str, Any]) -> dict[str, Any]:
-        from goldsmith.gold.arrays import is_tensor
-
         found = self._convert({name: value.detach().clone() for name, value in state.items()})
         if not isinstance(found, Mapping) or not all(isinstance(name, str) for name in found):
             raise CannotConvert(f"it returns {type(found).__name__}, not a dict of tensors by name")
-        odd = next((name for name, value in found.items() if not is_tensor(value)), None)
+        odd = next((name for name, value in found.items() if not isinstance(value, torch.Tensor)), None)
         if odd is not None:
             raise CannotConvert(f"its {odd} is {type(found[odd]).__name__}, not a tensor")
         return {name: value.detach() for name, value in found.items()}
 
     def _fill(self, values: Mapping[str, Any]) -> None:
-        import torch
-
         groups = self._groups()
         given = {name: next((other for other in names if other in values), None) for name, names in groups.items()}
         missing = [name for name, other in given.items() if other is None]
@@ -123,8 +114,6 @@ class ConvertedModule:
     def _traced(self) -> dict[str, Any]:
         """Return which of the reference's numbers each parameter holds. Places are numbered twice, upwards and
         downwards: a function that computes with them gives two answers."""
-        import torch
-
         try:
             up, down = (self._converted(self._numbered(downwards=downwards)) for downwards in (False, True))
         except Exception:  # a function that looks at numbers may refuse these
@@ -142,8 +131,6 @@ class ConvertedModule:
         return found
 
     def _numbered(self, *, downwards: bool) -> dict[str, Any]:
-        import torch
-
         total = sum(item.numel() for item in self._kept.values())
         found = {}
         for name, start, size in self._ranges():
@@ -159,8 +146,6 @@ class ConvertedModule:
 
     def _matches(self) -> Iterator[Match]:
         """Yield weights that correspond: those that hold all numbers of one, then those that share some."""
-        import torch
-
         bounds = torch.tensor([start for _, start, _ in self._ranges()] or [0])
         names = [name for name, _, _ in self._ranges()]
         groups: list[tuple[set[str], list[str]]] = []
@@ -179,8 +164,6 @@ class ConvertedModule:
 
     def _brought_back(self, values: Mapping[str, Any], *, add: bool) -> Iterator[tuple[str, Any]]:
         """Yield tensors by the reference's names, for those all of whose numbers the candidate holds."""
-        import torch
-
         given = {name: item for name, item in values.items() if item is not None and name in self._sources}
         total = sum(item.numel() for item in self._kept.values())
         known = next(iter(given.values()), torch.zeros(0))
@@ -203,8 +186,6 @@ class ConvertedModule:
 
     def _canonical(self, total: int) -> Any:
         """Return the number of each place; places of tied weights have the numbers of the first."""
-        import torch
-
         found = torch.arange(total)
         starts = {name: start for name, start, _ in self._ranges()}
         for name, start, size in self._ranges():

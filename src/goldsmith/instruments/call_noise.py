@@ -5,13 +5,15 @@ those of others. Calls in a trace are judged by it.
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
-import sys
 from typing import Any
 
 import numpy as np
 
 from goldsmith.foundation.nested import leaves_in
+from goldsmith.frameworks.framework import models_of, undisturbed
+from goldsmith.gold.arrays import as_numpy, dtype_name, is_array
 from goldsmith.gold.call_forms import function_key
 from goldsmith.gold.sizes import relative_size
 from goldsmith.instruments.own_calls import unwatched
@@ -34,15 +36,21 @@ class CallOutputs:
         self._names: dict[int, str] = {}
 
     def attach(self, label: str, model: Any) -> None:
-        """Keep what the submodules of a torch model return from here on."""
-        for name, module in model.named_modules() if hasattr(model, "named_modules") else ():
+        """Keep what the submodules of a model return from here on."""
+        models = models_of(model)
+        if models is None:
+            return
+        for name, module in models.modules(model).items():
             self._hooked.add(id(module))
-            hook = _Hook(self, f"{label}.{name}" if name else label)
-            self._handles.append(module.register_forward_hook(hook))
+            keep = functools.partial(self._keep_output, f"{label}.{name}" if name else label)
+            self._handles.append(models.on_leave(module, keep))
 
     def detach(self) -> None:
         for handle in self._handles:
             handle.remove()
+
+    def _keep_output(self, key: str, module: Any, args: Any, kwargs: Any, output: Any) -> None:
+        self.keep(key, output)
 
     def enter_function(self, frame: Any, name: str, owner: Any) -> None:
         """Remember the name of a call until it ends, unless a hook keeps what it returns."""
@@ -62,43 +70,16 @@ class CallOutputs:
         if len(calls) >= MAX_CALLS or self._bytes > MAX_BYTES:
             return
         copies: list[Any] = []
-        with contextlib.suppress(Exception), _calm():
+        with contextlib.suppress(Exception), undisturbed():
             copies += [copy for item in leaves_in(output) if (copy := _copy(item)) is not None]
         calls.append(copies)
         self._bytes += sum(item.nbytes for item in copies)
 
 
-class _Hook:
-    """One hook on one module. Copies and pickles of the module get a hook that does nothing."""
-
-    def __init__(self, outputs: CallOutputs | None, key: str) -> None:
-        self._outputs, self._key = outputs, key
-
-    def __call__(self, module: Any, args: Any, output: Any) -> None:
-        import torch
-
-        if self._outputs is not None and not torch.compiler.is_compiling():
-            self._outputs.keep(self._key, output)
-
-    def __reduce__(self) -> Any:
-        return _Hook, (None, "")
-
-
-def _calm() -> contextlib.AbstractContextManager[Any]:
-    """Keep torch from disturbing or counting what is done in this context."""
-    if "torch" not in sys.modules:
-        return contextlib.nullcontext()
-    from torch.utils._python_dispatch import _disable_current_modes
-
-    return _disable_current_modes()
-
-
 def _copy(item: Any) -> Any:
-    """Return a copy of a floating-point tensor, array or number in float64; None of anything else."""
-    if hasattr(item, "is_floating_point"):
-        return item.detach().cpu().double().numpy().copy() if item.is_floating_point() else None
-    if isinstance(item, float | np.floating) or (isinstance(item, np.ndarray) and item.dtype.kind == "f"):
-        return np.array(item, dtype=np.float64)
+    """Return a copy of a floating-point array or number in float64; None of anything else."""
+    if isinstance(item, float | np.floating) or (is_array(item) and dtype_name(item).startswith(("float", "bfloat"))):
+        return np.array(as_numpy(item), dtype=np.float64)
     return None
 
 

@@ -1,0 +1,54 @@
+"""Goldsmith's own frameworks conform."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from frameworks.conformance import *  # noqa: F403
+from frameworks.conformance import Sample
+from goldsmith.frameworks.framework import Framework, framework
+
+WHOLE = ("bool", "uint8", "int8", "int16", "int32", "int64")
+INEXACT = ("float16", "float32", "float64", "complex64", "complex128")
+
+
+def numpy_sample() -> Sample:
+    return Sample(
+        dtypes=(*WHOLE, *INEXACT, "uint16", "uint32", "uint64"),
+        array=lambda dtype, values: (
+            np.asarray(values).astype("int64" if dtype.startswith("u") else dtype).astype(dtype)
+        ),
+        draw=lambda: np.random.standard_normal(4).astype(np.float32),
+    )
+
+
+def torch_sample() -> Sample:
+    torch = pytest.importorskip("torch")
+
+    def array(dtype: str, values: list[float]) -> Any:
+        wide = "int64" if dtype.startswith("u") else dtype
+        return torch.tensor(values, dtype=torch.float64).to(getattr(torch, wide)).to(getattr(torch, dtype))
+
+    return Sample(
+        dtypes=(*WHOLE, *INEXACT, "bfloat16"),
+        array=array,
+        draw=lambda: torch.randn(4),
+        model=lambda: torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.LayerNorm(4), torch.nn.Linear(4, 2)),
+        inputs=lambda: torch.linspace(-1, 1, 6).reshape(2, 3),
+    )
+
+
+SAMPLES = {"numpy": numpy_sample, "torch": torch_sample}
+
+
+@pytest.fixture(params=list(SAMPLES))
+def sample(request: pytest.FixtureRequest) -> Sample:
+    return SAMPLES[request.param]()
+
+
+@pytest.fixture
+def library(request: pytest.FixtureRequest, sample: Sample) -> Framework:
+    return framework(request.node.callspec.params["sample"])
