@@ -354,7 +354,7 @@ class Numerics(Protocol):
         ...
 
     def draw_watch(self) -> Callable[[], bool]:
-        """Return a function that says whether numbers have been drawn since; inside transformations of functions, too."""
+        """Return a function that says whether numbers were drawn since; inside transformations of functions, too."""
         ...
 
     def random_state_kept(self, seed: int | None = None) -> contextlib.AbstractContextManager[None]:

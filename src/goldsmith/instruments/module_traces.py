@@ -368,6 +368,6 @@ def _remove(handles: list[Any]) -> None:
 
 
 def _draw_watch() -> Callable[[], bool] | None:
-    """Return what says whether numbers were drawn since, in the library that models run in; None where there is none."""
+    """Return what says whether numbers were drawn since, in the library whose models run; None where there is none."""
     library = modelling()
     return None if library is None else library.numerics.draw_watch()
