@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from goldsmith.gold.safetensors_reader import parse_bytes
-from goldsmith.process.result_log import RecordedRun, entries_in, write_run
-from goldsmith.runs.run import Run, RunFacts
+from goldsmith.process.result_log import RecordedRun, entries_in, runs_in, write_run
+from goldsmith.runs.run import Failure, Run, RunFacts
 
 NAMES = st.text(min_size=1, max_size=12)
 RUNS = st.lists(st.tuples(NAMES, NAMES, st.integers(0, 40), st.binary(max_size=90)), max_size=6)
@@ -60,3 +60,28 @@ def test_sizes_that_cannot_be_are_refused(sizes: str) -> None:
     head = f'{{"case":"a","run":"plain",{sizes}}}\n'.encode()
     with pytest.raises(ValueError, match=r"below zero|Expected|size"):
         list(entries_in(memoryview(head + b" " * 256)))
+
+
+def test_runs_come_back_as_they_were_written(tmp_path: Path) -> None:
+    values = {
+        "output.b": np.arange(6.0).reshape(2, 3),
+        "output.a": np.array([1 + 2j, 3.5]),
+        "output.z": -0.1,
+        "output.none": float("nan"),
+        "output.text": "x",
+        "output.bytes": b"\x00\xff",
+        "output.count": 3,
+        "output.0d": np.array(float("inf")),
+    }
+    failed = Run(RunFacts(failure=Failure(kind="raised", message="no"), drew="fc (Linear)", skipped={"output.q": "Q"}))
+    write_run(tmp_path / "log", "0", "plain", Run(RunFacts(pure=False, created=("output.z",)), values))
+    write_run(tmp_path / "log", "0", "alone", failed)
+    first, second = runs_in(tmp_path / "log")
+    assert list(first.values) == list(values)
+    assert first.facts == RunFacts(pure=False, created=("output.z",))
+    assert {path: type(item) for path, item in first.values.items() if not hasattr(item, "dtype")} == {
+        path: type(item) for path, item in values.items() if not hasattr(item, "dtype")
+    }
+    for path, item in values.items():
+        np.testing.assert_array_equal(first.values[path], item)
+    assert second == failed
