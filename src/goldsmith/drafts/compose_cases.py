@@ -181,16 +181,11 @@ class Composer(Blocks):
             method = call.method
             scope = Scope(label=method.strip("_") if len(calls) > 1 else "", keep_all=not is_model)
             expression = self._expression(call, thing, scope.bind(call.arguments))
-            if (
-                _gives_nothing_else(call) and call.result is not None
-            ):  # `fit` returns its object: others show the effect
-                scope.lines.append(expression)
-                pending.append((method, scope))
-                continue
-            if call.result is None:
-                wide = dataclasses.replace(scope, lines=[*scope.lines, expression], imports=set(scope.imports))
-                wide.lines.append(f'case.record_weights({thing}, name="after_{method.strip("_")}")')
-                yield wide.block(method)
+            if _gives_nothing_else(call):
+                if call.result is None:
+                    wide = dataclasses.replace(scope, lines=[*scope.lines, expression], imports=set(scope.imports))
+                    wide.lines.append(f'case.record_weights({thing}, name="after_{method.strip("_")}")')
+                    yield wide.block(method)
                 scope.lines.append(expression)
                 pending.append((method, scope))
                 continue
