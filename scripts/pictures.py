@@ -21,6 +21,7 @@ from rich.console import Console
 from rich.style import Style
 from rich.text import Text
 
+from corpora.known_submissions import SOLUTIONS, known
 from goldsmith.courses.layout.example import copy_example
 from support.browser import open_browser
 from support.course import numpy_course
@@ -36,7 +37,6 @@ ROOT = Path(__file__).parent.parent
 PICTURES = ROOT / "docs" / "pictures"
 LIVE = ROOT / "docs" / "live"
 GOLD = "tests/internal/fixtures"
-SUBMISSIONS = ROOT / "tests" / "corpora" / "submissions" / "scratch-1"
 
 
 def run_on_terminal(arguments: list[str], folder: Path, expected: int = 0) -> pyte.Screen:
@@ -101,7 +101,8 @@ def generate(course: Path) -> None:
 
 
 def check(course: Path) -> None:
-    shutil.copytree(SUBMISSIONS / "two-norm-eps-and-scale", course / "submissions" / "ada")
+    (wrong,) = (item for item in known("scratch-1") if item.name == "two-norm-eps-and-scale")
+    wrong.written(course / "submissions", SOLUTIONS).rename(course / "submissions" / "ada")
     arguments = ["check", "scratch-1", "submissions/ada"]
     draw("check", f"goldsmith {' '.join(arguments)}", run_on_terminal(arguments, course, expected=1))
 

@@ -18,8 +18,9 @@ from goldsmith.judge.verdicts import CaseVerdict, Verdict
 from support.course import RECIPE, RECIPE_FILE, SOLUTION, STARTER, CourseOnDisk, recipe
 
 PLACES = {
+    "render/overview.py": 1,
     "render/scaffold.py": 3,
-    "render/status.py": 2,
+    "render/status.py": 1,
     "render/summary.py": 1,
     "render/verdict.py": 1,
 }
@@ -104,6 +105,27 @@ def test_status_proposes_a_recipe_where_there_is_a_solution_and_asks_for_one_whe
     assert "private/solutions/hw2/" in run.out
     course.write({"private/solutions/hw2/more_solution.py": SOLUTION})
     assert step_in(course.run("status").out) == "goldsmith generate hw2 --kind outputs"
+
+
+def test_without_a_command_each_state_leads_to_commands_that_run(course: CourseOnDisk) -> None:
+    def proposed() -> list[str]:
+        shown = course.run().out.partition("Next:\n")[2]
+        return [line.strip().partition("  ")[0] for line in shown.splitlines()]
+
+    make, help_ = proposed()
+    assert (make, help_) == ("goldsmith generate hw1", "goldsmith --help")
+    follow(course, make)
+    for step in proposed():
+        follow(course, step.replace("PATH", "private/solutions/hw1"), codes=(0, 1))
+    course.run("inject", "hw1")
+    steps = proposed()
+    assert steps[0] == "goldsmith reset hw1"
+    for step in reversed(steps):
+        follow(course, step)
+    (course.root / "private/solutions/hw1/ops_solution.py").open("a").write("# more\n")
+    assert proposed()[:2] == ["goldsmith generate hw1", "goldsmith diff hw1"]
+    for step in reversed(proposed()):
+        follow(course, step, codes=(0, 1))
 
 
 def test_status_leads_out_of_an_injection(course: CourseOnDisk) -> None:
