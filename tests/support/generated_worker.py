@@ -24,7 +24,7 @@ from typing import Any
 import msgspec
 
 from goldsmith.process.launcher import Child, Watcher
-from goldsmith.process.messages import EVENTS, LOG, RESULT, Job
+from goldsmith.process.messages import EVENTS, LOG, RESULT, AnyJob, ReplayJob
 from goldsmith.process.process_exit import ProcessExit
 from goldsmith.process.process_groups import Process, signal_group, wait_for
 from goldsmith.process.untrusted_files import UntrustedFolder
@@ -74,14 +74,14 @@ class StandIn:
         return True
 
     def start(self, job_file: Path, *_: Any, **__: Any) -> Process:
-        job = msgspec.json.decode(Path(job_file).read_bytes(), type=Job)
+        job = msgspec.json.decode(Path(job_file).read_bytes(), type=AnyJob)
         player, kind = self.player(job, is_process=True)
         child = os.fork()
         if not child:
             _in_the_child(job, lambda: player.play(kind), self._baits.folder.with_name("errors of ours"))
         return _Forked(child)
 
-    def player(self, job: Job, *, is_process: bool) -> tuple[Player, str]:
+    def player(self, job: ReplayJob, *, is_process: bool) -> tuple[Player, str]:
         """Who answers, and to which kind of submission."""
         number, kind = next(_marks(Path(job.folder)))
         self.started[number] += 1
@@ -96,7 +96,7 @@ def _marks(folder: Path) -> Iterator[tuple[int, str]]:
             yield int(found[1]), found[2]
 
 
-def _in_the_child(job: Job, action: Callable[[], None], errors: Path) -> None:
+def _in_the_child(job: ReplayJob, action: Callable[[], None], errors: Path) -> None:
     """What a child of the fork server has before it runs anything; then `action`."""
     try:
         os.setsid()
@@ -145,7 +145,7 @@ class Talk:
     """What is asked of `Conversation`, answered at once and in this process: a hundred times as many can be had. What
     is left behind is read by the real `Child`, as if its process had ended."""
 
-    def __init__(self, job: Job, warm: StandIn) -> None:
+    def __init__(self, job: ReplayJob, warm: StandIn) -> None:
         self.folder = Path(job.requests_dir)
         self.folder.mkdir()
         self._player, kind = warm.player(job, is_process=False)
@@ -212,7 +212,7 @@ class _Gone:
 class Player:
     """One child: it answers what it is asked as its `chance` has it."""
 
-    job: Job
+    job: ReplayJob
     chance: Random
     known: list[Part]
     baits: Baits

@@ -32,7 +32,7 @@ from goldsmith.gold.payload import to_file
 from goldsmith.process.clocks import Allowance
 from goldsmith.process.fork_client import ForkClient
 from goldsmith.process.launcher import Watcher
-from goldsmith.process.messages import NOT_CONFINED, Event, Job, KeptCase
+from goldsmith.process.messages import NOT_CONFINED, Event, KeptCase, ReplayJob
 from goldsmith.process.process_exit import ProcessExit
 from goldsmith.process.worker_channel import WorkerChannel
 from goldsmith.runs.conditions import FLOAT64, PLAIN, REPEAT, Conditions
@@ -244,14 +244,16 @@ class ReplayWorkspace:
         assert self.allowance is not None
         return Failure(kind="timeout", message=f"took longer than {self.allowance.limit:g} s in all its runs")
 
-    def _job(self, *, coverage: bool) -> Job:
+    def _job(self, *, coverage: bool) -> ReplayJob:
         """Make the job for a worker that can run any case."""
         self._launches += 1
-        job = make_job(self.target, self.workspace, self.options, task="replay")
         scratch = self.workspace.scratch / f"{self._launches}-{secrets.token_hex(4)}"
         scratch.mkdir()
-        job = msgspec.structs.replace(
-            job,
+        job = make_job(
+            ReplayJob,
+            self.target,
+            self.workspace,
+            self.options,
             output=str(scratch / "out"),
             scratch=str(scratch),
             requests_dir=str(scratch.with_name(f"{scratch.name}.asks")),
@@ -266,7 +268,7 @@ class ReplayWorkspace:
         )
         return msgspec.structs.replace(job, **self._confinement(job)) if self.confined else job
 
-    def _confinement(self, job: Job) -> dict[str, Any]:
+    def _confinement(self, job: ReplayJob) -> dict[str, Any]:
         """Let the child read its own workspace and inputs, and write into the workspace and its scratch folder."""
         assert self.confined is not None
         given = (*(item.file for item in job.kept.values()), job.requests_dir)

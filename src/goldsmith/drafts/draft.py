@@ -25,7 +25,7 @@ from goldsmith.foundation.wording import in_words
 from goldsmith.gold.arrays import is_tensor
 from goldsmith.instruments.own_calls import OwnCode
 from goldsmith.instruments.own_files import OwnFiles
-from goldsmith.process.messages import Job, Proposal
+from goldsmith.process.messages import Job, Proposal, ProposeJob
 from goldsmith.recipe.imports import module_name
 from goldsmith.weights.values import first_of
 
@@ -34,7 +34,7 @@ _DRAFT_S, _PROOF_S, _PART_S = 95.0, 50.0, 35.0
 """How long a whole draft may take, how much of that is kept for proving cases, and for how long one part may."""
 
 
-def propose(job: Job) -> Proposal:
+def propose(job: ProposeJob) -> Proposal:
     """Return a recipe with a case for every part that could be called, and a TODO for every other."""
     budget = Budget(_DRAFT_S)
     folder = Path(job.folder)
@@ -65,7 +65,7 @@ def propose(job: Job) -> Proposal:
     return Proposal(source, len(drafts), tuple(dict.fromkeys(draft.part for draft in drafts)), short)
 
 
-def _observe(job: Job, sightings: Sightings, targets: Sequence[Target], budget: Budget) -> None:
+def _observe(job: ProposeJob, sightings: Sightings, targets: Sequence[Target], budget: Budget) -> None:
     """See how the course's own examples and tests call what students write."""
 
     def work(send: Send) -> None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import msgspec
-
 from goldsmith.errors.gold import CannotWrite
 from goldsmith.errors.notebooks import CellSyntax
 from goldsmith.errors.recipe import NoRecipe, NothingRuns, NothingToDraft, RecipeSyntax
@@ -17,7 +15,7 @@ from goldsmith.generate.error_mapping import error_of
 from goldsmith.generate.jobs import make_job
 from goldsmith.generate.options import Options
 from goldsmith.process.launcher import Watcher, run_parallel
-from goldsmith.process.messages import DraftPart, Proposal
+from goldsmith.process.messages import DraftPart, Proposal, ProposeJob
 from goldsmith.targets.target import Placement, Target
 from goldsmith.workspace.copies import make_workspaces
 
@@ -90,8 +88,11 @@ def _propose(
     parts: tuple[DraftPart, ...],
 ) -> Proposal:
     with make_workspaces(target, placed, 1) as (workspace,):
-        job = msgspec.structs.replace(
-            make_job(target, workspace, options, task="propose"),
+        job = make_job(
+            ProposeJob,
+            target,
+            workspace,
+            options,
             kind=kind,
             parts=parts,
             assignment=target.name,

@@ -8,25 +8,21 @@ import os
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any, TypeVar
 
 from goldsmith.foundation.syntax import syntax_tree
 from goldsmith.generate.options import Options
 from goldsmith.process.fork_client import ForkClient, fork_server
-from goldsmith.process.messages import Job
+from goldsmith.process.messages import Job, RecordJob
 from goldsmith.targets.target import NOTEBOOK_PACKAGES, Target
 from goldsmith.workspace.copies import Workspace
 
+Task = TypeVar("Task", bound=Job)
 
-def make_job(
-    target: Target,
-    workspace: Workspace,
-    options: Options,
-    *,
-    task: str = "record",
-) -> Job:
-    """Describe a run of the recipe in `workspace`; callers add what only some tasks need."""
-    return Job(
-        task=task,  # type: ignore[arg-type]
+
+def make_job(task: type[Task], target: Target, workspace: Workspace, options: Options, **own: Any) -> Task:
+    """Describe a task for a child in `workspace`, with what only that task has in `own`."""
+    shared: dict[str, Any] = dict(
         root=str(workspace.root),
         folder=str(workspace.folder),
         recipe=str(workspace.folder / target.recipe.name),
@@ -38,9 +34,11 @@ def make_job(
         parent=os.getpid(),
         search_path=tuple(map(str, workspace.search_path)),
         replacements=target.replacements,
-        sketch_above=target.sketch_above,
         stand_ins=NOTEBOOK_PACKAGES if workspace.notebooks else (),
     )
+    if task is RecordJob:
+        shared["sketch_above"] = target.sketch_above
+    return task(**shared | own)
 
 
 @contextlib.contextmanager

@@ -34,7 +34,7 @@ from goldsmith.gold.manifest import Calibration
 from goldsmith.gold.tolerances import BLIND, Tolerance, first_jump
 from goldsmith.process.fork_client import ForkClient
 from goldsmith.process.launcher import Watcher, run_parallel
-from goldsmith.process.messages import CALL_NOISE, GOLD, NOTHING, Job, KeptCase, TrialFailure
+from goldsmith.process.messages import CALL_NOISE, GOLD, NOTHING, ReplayJob, TrialFailure
 from goldsmith.process.process_exit import ProcessExit
 from goldsmith.runs.conditions import Conditions
 from goldsmith.targets.target import Target
@@ -149,7 +149,16 @@ def _run_trials(
     kept = recording.kept_cases(recording.cases)
     with make_workspaces(target, recording.placed, len(plans)) as workspaces:
         jobs = [
-            msgspec.structs.replace(_job(make_job(target, workspace, options), kept, plan), written=written)
+            make_job(
+                ReplayJob,
+                target,
+                workspace,
+                options,
+                kept=kept,
+                trials=plan.trials,
+                environment=dict(plan.environment),
+                written=written,
+            )
             for workspace, plan in zip(workspaces, plans, strict=True)
         ]
         timeout = max(options.timeout, _TIMEOUT_FACTOR * recording_s)
@@ -200,12 +209,6 @@ def _plans(options: Options, with_torch: bool) -> Iterator[_Plan]:
     ]
     yield _Plan((*twins, *noise[:half], *narrowed))
     yield _Plan((Conditions(name="instructions"), *noise[half:]), PLAIN_INSTRUCTIONS)
-
-
-def _job(job: Job, kept: dict[str, KeptCase], plan: _Plan) -> Job:
-    return msgspec.structs.replace(
-        job, task="calibrate", kept=kept, trials=plan.trials, environment=dict(plan.environment)
-    )
 
 
 def _trials(case: str, folders: Sequence[Path]) -> Trials:

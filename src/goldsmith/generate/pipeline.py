@@ -43,7 +43,7 @@ from goldsmith.gold.manifest import MANIFEST
 from goldsmith.gold.publish import Staging
 from goldsmith.gold.trivial_answers import find_hollow, hollow_advice, hollow_problems
 from goldsmith.process.launcher import Watcher, run_parallel
-from goldsmith.process.messages import Result
+from goldsmith.process.messages import BuildJob, RecordJob, Result
 from goldsmith.process.process_exit import ProcessExit
 from goldsmith.process.progress import Progress
 from goldsmith.source_code.case_code import case_code
@@ -264,7 +264,7 @@ def _record(
     target, options = run.target, run.options
     draws, redrawn = run.previous.draws(options, run.code, sources.recipe)
     jobs = [
-        msgspec.structs.replace(make_job(target, workspace, options), draws=draws, written=sources.written)
+        make_job(RecordJob, target, workspace, options, draws=draws, written=sources.written)
         for workspace in workspaces
     ]
     known = _known_interface(run)
@@ -273,7 +273,7 @@ def _record(
         if known is None:
             recipe = [item for item in placed if item.source == target.recipe]
             (starter,) = stack.enter_context(make_workspaces(target, recipe, 1))
-            build = [make_job(target, starter, options, task="build")]
+            build = [make_job(BuildJob, target, starter, options)]
         endings = run_parallel(
             jobs,
             timeout=options.timeout,

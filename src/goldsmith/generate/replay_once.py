@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from goldsmith.generate.error_mapping import error_of
 from goldsmith.generate.jobs import make_job
 from goldsmith.generate.measure_tolerances import IN_FLOAT64
@@ -16,7 +14,7 @@ from goldsmith.gold.calibration import FLOAT64
 from goldsmith.gold.files import read_arrays, read_payload
 from goldsmith.gold.load import Gold
 from goldsmith.process.launcher import Watcher, run_parallel
-from goldsmith.process.messages import KeptCase
+from goldsmith.process.messages import KeptCase, RecordJob, ReplayJob
 from goldsmith.targets.target import Placement, Target
 from goldsmith.workspace.copies import make_workspaces
 
@@ -36,9 +34,7 @@ def replay(
     cases = {name: gold[name] for name in gold}  # each look-up checks a hash
     kept = {name: KeptCase.of(case.entry, case.path) for name, case in cases.items()}
     with make_workspaces(target, placed, 1) as (workspace,):
-        job = msgspec.structs.replace(
-            make_job(target, workspace, options), kept=kept, environment=dict(environment or {})
-        )
+        job = make_job(RecordJob, target, workspace, options, kept=kept, environment=dict(environment or {}))
         (ending,) = run_parallel([job], timeout=options.timeout, watcher=Watcher())
         error = error_of(target, workspace, ending, options)
         if error is not None:
@@ -59,11 +55,7 @@ def replay_in_float64(
     if not kept:
         return {}
     with make_workspaces(target, placed, 1) as (workspace,):
-        job = msgspec.structs.replace(
-            make_job(target, workspace, options, task="calibrate"),
-            kept=dict(kept),
-            trials=(IN_FLOAT64,),
-        )
+        job = make_job(ReplayJob, target, workspace, options, kept=dict(kept), trials=(IN_FLOAT64,))
         run_parallel([job], timeout=options.timeout, watcher=watcher)
         files = {name: Path(job.output, name, f"{FLOAT64}.safetensors") for name in kept}
         return {name: read_arrays(path) for name, path in files.items() if path.is_file()}

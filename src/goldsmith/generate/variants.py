@@ -6,8 +6,6 @@ import contextlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import msgspec
-
 from goldsmith.errors.course import NoSuchVariant
 from goldsmith.errors.gold import NotReplayable
 from goldsmith.generate.jobs import make_job
@@ -15,7 +13,7 @@ from goldsmith.generate.options import Options
 from goldsmith.generate.recording import Recording
 from goldsmith.gold.facts import JUDGED_SECTIONS, CaseFacts
 from goldsmith.process.launcher import Watcher, run_parallel
-from goldsmith.process.messages import Result
+from goldsmith.process.messages import RecordJob, Result
 from goldsmith.process.process_exit import ProcessExit
 from goldsmith.targets.target import Target
 from goldsmith.workspace.copies import Workspace, make_workspaces
@@ -44,7 +42,7 @@ def record_variants(
         cases = [case for case in solution.cases if name in case.accepts]
         workspaces = stack.enter_context(make_workspaces(target, found[name], 2))
         jobs = [
-            msgspec.structs.replace(make_job(target, workspace, options), variant=name, kept=solution.kept_cases(cases))
+            make_job(RecordJob, target, workspace, options, variant=name, kept=solution.kept_cases(cases))
             for workspace in workspaces
         ]
         endings = run_parallel(jobs, timeout=options.timeout, watcher=watcher)
@@ -58,7 +56,7 @@ def _check_replay(target: Target, options: Options, solution: Recording, watcher
     """Refuse variants unless the solution itself, replayed on its own gold, gives that gold."""
     cases = [case for case in solution.cases if case.accepts]
     with make_workspaces(target, solution.placed, 1) as workspaces:
-        job = msgspec.structs.replace(make_job(target, workspaces[0], options), kept=solution.kept_cases(cases))
+        job = make_job(RecordJob, target, workspaces[0], options, kept=solution.kept_cases(cases))
         result = finish(workspaces, run_parallel([job], timeout=options.timeout, watcher=watcher))
     for case, again in zip(cases, result.cases, strict=True):
         if _answers(case) != _answers(again):

@@ -19,7 +19,7 @@ from pathlib import Path
 import msgspec
 
 from goldsmith.process.clocks import ProcessFacts
-from goldsmith.process.messages import Job
+from goldsmith.process.messages import AnyJob
 from goldsmith.process.resource_use import (
     BLOCK_BYTES,
     DiskWrites,
@@ -92,7 +92,7 @@ class Quota:
 
 def quota_for(job_file: Path) -> Quota | None:
     """Return what the child of a job may use; None if it is not sandboxed."""
-    job = msgspec.json.decode(job_file.read_bytes(), type=Job)
+    job = msgspec.json.decode(job_file.read_bytes(), type=AnyJob)
     if job.confinement is None:
         return None
     folder = Path(job.root).parent

@@ -186,7 +186,7 @@ class Child:
     case_clock: Clock = field(default_factory=lambda: Clock(0))
     """Runs since the child's last sign of life."""
     _cases_begun: set[str] = field(default_factory=set)
-    _expected_cases: frozenset[str] | None = None
+    _expected_cases: frozenset[str] = frozenset()
     _request_count: int = 0
     _partial_line: str = ""
     _readers: dict[str, IO[bytes]] = field(default_factory=dict)
@@ -221,7 +221,7 @@ class Child:
             if self._cgroup is not None:
                 with contextlib.suppress(OSError):  # it has ended, or it waits in vain and then ends
                     self._cgroup.add(self.pid)
-            _log.debug("job %s started in process %d: %s", self.job.task, self.pid, self._scratch)
+            _log.debug("job %s started in process %d: %s", self.job.__struct_config__.tag, self.pid, self._scratch)
             self.case_clock = Clock(self.pid)  # a fork server may have had to be started first
         except OSError as error:
             raise CannotWrite(self._scratch, error.strerror or str(error)) from None
@@ -283,7 +283,7 @@ class Child:
         """
         if self.job.confinement is None:
             return True
-        if event.case not in (self.job.kept if self._expected_cases is None else self._expected_cases):
+        if event.case not in self._expected_cases:
             return False
         if event.case in self._cases_begun:
             return False

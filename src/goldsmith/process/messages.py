@@ -73,23 +73,16 @@ class DraftPart(msgspec.Struct, frozen=True):
     doc: str = ""
 
 
-class Job(msgspec.Struct, frozen=True, kw_only=True):
-    """A child's task. `recipe`, `folder` and `root` are in its workspace; `arguments` are pytest's.
+class Job(msgspec.Struct, frozen=True, kw_only=True, tag_field="task"):
+    """What every child is told. `recipe`, `folder` and `root` are in its workspace.
 
-    With a `confinement` it sandboxes itself before it runs anything, once the parent has moved it into its
-    `cgroup`. `stand_ins` are packages that it replaces by stubs. `draws` are reused in a recording; `written` is
-    what students write, as in the manifest. Traces of more bytes than `sketch_above` keep sketches. Requests for
-    replays come through the folder `requests_dir`; `coverage` is recorded from the start. Calls of anything
-    `forbidden` are noted, too. A proposed recipe is for `assignment` and about `parts`, whose use `public_tests`
-    may show.
-
-    Of a submission, the parts in `corrections` are replaced by the solution's.
+    With a `confinement` it sandboxes itself before it runs anything, once the parent has moved it into its `cgroup`.
+    `stand_ins` are packages that it replaces by stubs; `written` is what students write, as in the manifest.
 
     A job with a `search_path` runs in place, outside of any course: its modules are found there and in the environment,
     `replacements` before all others.
     """
 
-    task: Literal["record", "build", "propose", "calibrate", "replay", "tests"] = "record"
     root: str
     folder: str
     recipe: str
@@ -99,20 +92,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     threads: int
     device: str
     parent: int
-    kind: str = ""
-    assignment: str = ""
-    parts: tuple[DraftPart, ...] = ()
-    public_tests: tuple[str, ...] = ()
-    variant: str = ""
-    kept: dict[str, KeptCase] = {}
-    draws: dict[str, Draws] = {}
     written: tuple[str, ...] = ()
-    sketch_above: int | None = None
-    trials: tuple[Conditions, ...] = ()
-    requests_dir: str = ""
-    coverage: bool = False
-    adapter: str = ""
-    arguments: tuple[str, ...] = ()
     environment: dict[str, str] = {}
     limits: Limits = Limits()
     confinement: Confinement | None = None
@@ -120,14 +100,62 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     cgroup: str = ""
     cgroup_hierarchies: int = 0
     stand_ins: tuple[str, ...] = ()
-    forbidden: tuple[str, ...] = ()
     search_path: tuple[str, ...] = ()
     replacements: Replacements = ()
-    corrections: tuple[CompiledParts, ...] = ()
 
     @property
     def in_place(self) -> bool:
         return bool(self.search_path)
+
+
+class RecordJob(Job, frozen=True, kw_only=True, tag="record"):
+    """Run the recipe and record its cases: those that are `kept` again on what went in, of a `variant` of the solution
+    if that is named. `draws` are reused; traces of more bytes than `sketch_above` keep sketches."""
+
+    variant: str = ""
+    kept: dict[str, KeptCase] = {}
+    draws: dict[str, Draws] = {}
+    sketch_above: int | None = None
+
+
+class BuildJob(Job, frozen=True, kw_only=True, tag="build"):
+    """Build the models of all cases, and run nothing."""
+
+
+class ProposeJob(Job, frozen=True, kw_only=True, tag="propose"):
+    """Draft a recipe for `assignment` and about `parts`, whose use `public_tests` may show."""
+
+    kind: str
+    assignment: str
+    parts: tuple[DraftPart, ...]
+    public_tests: tuple[str, ...] = ()
+
+
+class ReplayJob(Job, frozen=True, kw_only=True, tag="replay"):
+    """Replay cases: the solution under the conditions of `trials`, or else another implementation, as requests ask that
+    come through the folder `requests_dir`, with `coverage` recorded from the start.
+
+    Calls of anything `forbidden` are noted, too. Of a submission, the parts in `corrections` are replaced by the
+    solution's.
+    """
+
+    kept: dict[str, KeptCase]
+    trials: tuple[Conditions, ...] = ()
+    requests_dir: str = ""
+    coverage: bool = False
+    adapter: str = ""
+    forbidden: tuple[str, ...] = ()
+    corrections: tuple[CompiledParts, ...] = ()
+
+
+class TestsJob(Job, frozen=True, kw_only=True, tag="tests"):
+    """Run pytest with these `arguments`."""
+
+    arguments: tuple[str, ...] = ()
+
+
+AnyJob = RecordJob | BuildJob | ProposeJob | ReplayJob | TestsJob
+"""A child's task."""
 
 
 class Proposal(msgspec.Struct, frozen=True):
@@ -200,4 +228,4 @@ class Event(msgspec.Struct, frozen=True):
     of: int
 
 
-prepare_types(Job, Result, Event)
+prepare_types(AnyJob, Result, Event)

@@ -21,7 +21,7 @@ from goldsmith.foundation.signals import pause, uninterrupted
 from goldsmith.process.clocks import Allowance
 from goldsmith.process.fork_client import ForkClient
 from goldsmith.process.launcher import POLL_INTERVAL_S, Child, Watcher, watch
-from goldsmith.process.messages import ANSWERED, ASKED, Job
+from goldsmith.process.messages import ANSWERED, ASKED, ReplayJob
 from goldsmith.process.process_exit import ProcessExit
 from goldsmith.process.untrusted_files import UntrustedFolder
 from goldsmith.runs.requests import RunRequest
@@ -67,7 +67,7 @@ def announce_answer(scratch: Path) -> None:
 class WorkerChannel:
     """The parent's end of the channel, which must be closed with `end`. The child can read what is in its `folder`."""
 
-    def __init__(self, job: Job, fork_server: ForkClient | None = None) -> None:
+    def __init__(self, job: ReplayJob, fork_server: ForkClient | None = None) -> None:
         self.folder = Path(job.requests_dir)
         self._output = Path(job.output).relative_to(job.scratch)
         self._child = Child(job, fork_server)

@@ -18,7 +18,7 @@ from types import CodeType, ModuleType
 from typing import Any
 
 from goldsmith.instruments.own_files import OwnFiles
-from goldsmith.process.messages import Job
+from goldsmith.process.messages import Job, ReplayJob
 from goldsmith.recipe.imports import Alias, Forgiving, package_spec, prepare_spawned_processes
 from goldsmith.recipe.missing_parts import MissingPart, imported_from
 from goldsmith.targets.target import EVERYTHING, Replacements
@@ -33,7 +33,7 @@ def install_in_place(job: Job) -> None:
     first, *last = job.search_path
     sys.path[:] = [first, *(path for path in sys.path if path != first)]
     sys.path += [path for path in last if path not in sys.path]
-    recipe = job.recipe if job.task == "replay" else ""
+    recipe = job.recipe if isinstance(job, ReplayJob) and not job.trials else ""
     sys.meta_path.insert(0, InPlaceFinder(job.replacements, OwnFiles.of(job), recipe))
     prepare_spawned_processes(install_in_place, job)
 

@@ -15,7 +15,7 @@ from goldsmith.errors.recipe import RecipeMisuse
 from goldsmith.foundation.syntax import syntax_tree
 from goldsmith.foundation.wording import in_words
 from goldsmith.instruments.own_files import OwnFiles
-from goldsmith.process.messages import Job
+from goldsmith.process.messages import Job, ReplayJob
 from goldsmith.recipe.missing_parts import MissingPartUsed, unfinished
 from goldsmith.runs.run import Failure, FailureKind, Frame
 from goldsmith.weights.transplant import CannotPlace
@@ -31,7 +31,7 @@ _CALLS = re.compile(
 )
 
 
-def cause_of(error: BaseException, job: Job, case: str | None, returned_none: str | None = None) -> Failure:
+def cause_of(error: BaseException, job: ReplayJob, case: str | None, returned_none: str | None = None) -> Failure:
     """Return why `case` did not finish. `returned_none` names the last module that returned None."""
     if isinstance(error, MissingPartUsed):
         return _missing_part(error, job, case)
@@ -57,7 +57,7 @@ def _python_name(error: BaseException) -> str:
     return next(kind.__name__ for kind in type(error).__mro__ if kind.__module__ == "builtins")
 
 
-def _missing_part(error: MissingPartUsed, job: Job, case: str | None) -> Failure:
+def _missing_part(error: MissingPartUsed, job: ReplayJob, case: str | None) -> Failure:
     if error.cause is None:
         return Failure(kind="import", message=f"{error.part} is not in the submission", case=case)
     why = cause_of(error.cause, job, case)

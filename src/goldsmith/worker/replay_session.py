@@ -26,7 +26,7 @@ from goldsmith.instruments.coverage import Coverage
 from goldsmith.instruments.created_tensors import noting_made
 from goldsmith.instruments.module_traces import Tracer
 from goldsmith.instruments.own_calls import OwnCode
-from goldsmith.process.messages import Job, TrialFailure
+from goldsmith.process.messages import ReplayJob, TrialFailure
 from goldsmith.process.result_log import write_run
 from goldsmith.process.worker_channel import incoming_requests
 from goldsmith.recipe.case import Case
@@ -59,7 +59,7 @@ class ReplaySession(Session):
     """A session that runs its cases under conditions, on gold's inputs and weights: those of a job's trials, else as
     requests come in. A case that fails does not end it."""
 
-    def __init__(self, job: Job, **options: Any) -> None:
+    def __init__(self, job: ReplayJob, **options: Any) -> None:
         super().__init__(Path(job.output), kept=job.kept, **options)
         self.job = job
         self.adapter = read_adapter(Path(job.adapter).read_bytes(), job.adapter) if job.adapter else Adapter()

@@ -27,7 +27,21 @@ from goldsmith.instruments.file_access import Reads
 from goldsmith.instruments.forbidden_calls import Sightings
 from goldsmith.instruments.own_calls import OwnCode
 from goldsmith.instruments.own_files import NotRead, OwnFiles
-from goldsmith.process.messages import EVENTS, NO_RESULT, NOT_CONFINED, RESULT, Event, Job, Result
+from goldsmith.process.messages import (
+    EVENTS,
+    NO_RESULT,
+    NOT_CONFINED,
+    RESULT,
+    AnyJob,
+    BuildJob,
+    Event,
+    Job,
+    ProposeJob,
+    RecordJob,
+    ReplayJob,
+    Result,
+    TestsJob,
+)
 from goldsmith.process.parent_watch import end_with_parent
 from goldsmith.process.worker_channel import announce_answer
 from goldsmith.recipe import decorators as registry
@@ -56,7 +70,7 @@ def run(job: Job) -> Result:
     """Run a job; return its result with the files of the course that were read for it."""
     reads = Reads(Path(job.root), NotRead(job)) if job.in_place else Reads(Path(job.root))
     reads.listen()
-    sightings = Sightings(job.forbidden, job.folder, job.recipe)
+    sightings = Sightings(job.forbidden if isinstance(job, ReplayJob) else (), job.folder, job.recipe)
     sightings.watch()
     own_code = _own_code(job)
     result = _run(job, own_code)
@@ -68,7 +82,7 @@ def _own_code(job: Job) -> OwnCode:
     """Return the functions whose calls are traced: what students write, or, where nothing says what that is, all that a
     first recording calls."""
     written = frozenset(name.partition(".")[2] for name in job.written)
-    every = job.in_place and job.task == "record" and not job.kept
+    every = job.in_place and isinstance(job, RecordJob) and not job.kept
     return OwnCode(OwnFiles.of(job), None if every else written)
 
 
@@ -77,7 +91,7 @@ def _install_imports(job: Job) -> None:
         install_in_place(job)
         return
     root, folder = Path(job.root), Path(job.folder)
-    imports.install(root, folder, tolerant=Path(job.recipe) if job.task == "replay" else None)
+    imports.install(root, folder, tolerant=Path(job.recipe) if isinstance(job, ReplayJob) and not job.trials else None)
     imports.announce_distribution(folder, Path(job.scratch))
     imports.prepare_spawned_processes(imports.install, root, folder)
 
@@ -85,13 +99,14 @@ def _install_imports(job: Job) -> None:
 def _run(job: Job, own_code: OwnCode) -> Result:
     _install_imports(job)
     stand_ins.install(job.stand_ins)
-    corrected_imports.install(job.corrections, Path(job.folder), Path(job.recipe))
+    if isinstance(job, ReplayJob):
+        corrected_imports.install(job.corrections, Path(job.folder), Path(job.recipe))
     os.chdir(job.folder)
     seed_everything(job.seed, threads=job.threads)
     session = _session(job, own_code)
     entry.activate(session)
     try:
-        if job.task == "propose":
+        if isinstance(job, ProposeJob):
             # Drafts stand above the worker, whose sessions they use, so a worker knows the way to them by name only.
             return Result(mode="proposal", proposal=import_module("goldsmith.drafts.draft").propose(job))
         check_device(job.device)
@@ -119,12 +134,13 @@ def _session(job: Job, own_code: OwnCode) -> Session:
         "on_case": lambda name, number, of: _announce(job, Event(name, number, of)),
         "own_code": own_code,
     }
-    if job.task in ("calibrate", "replay"):
+    if isinstance(job, ReplayJob):
         return ReplaySession(job, **options)
-    if job.task == "build":
+    if isinstance(job, BuildJob):
         return BuildSession(Path(job.output), job.root, **options)
-    options["sketch_above"] = job.sketch_above
-    return Session(Path(job.output), variant=job.variant, kept=job.kept, draws=job.draws, **options)
+    if isinstance(job, RecordJob):
+        options |= {"variant": job.variant, "kept": job.kept, "draws": job.draws, "sketch_above": job.sketch_above}
+    return Session(Path(job.output), **options)
 
 
 def _record(job: Job, session: Session) -> Result:
@@ -142,7 +158,7 @@ def _record(job: Job, session: Session) -> Result:
             return Result(failure=Failure(kind="exit", message=f"sys.exit({leaving.code!r})", case=session.current))
     if not registry.registered:
         return _script_result(job, session)
-    if job.task == "record":
+    if isinstance(job, RecordJob):
         _check_points(Path(job.recipe))
     return _cases_result(session)
 
@@ -240,7 +256,7 @@ def _enter_cgroup(name: str, hierarchies: int) -> None:
             raise CannotConfine("its cgroup", error.strerror or str(error)) from error
 
 
-def _run_tests(job: Job) -> int:
+def _run_tests(job: TestsJob) -> int:
     """Run pytest in this process, as `python -m pytest` would in a new one."""
     import pytest
 
@@ -277,13 +293,13 @@ def _peak() -> int:
 
 def main(job_file: str, parent: int | None = None) -> None:
     """Run the job and write its result. This process ends when `parent` ends, by default the job's own."""
-    job = msgspec.json.decode(Path(job_file).read_bytes(), type=Job)
+    job = msgspec.json.decode(Path(job_file).read_bytes(), type=AnyJob)
     os.environ.update(job.environment)  # a forked child has the environment of the process that it was forked from
     _lock_in(job)
     # A recipe must not run on after `kill -9` of the command that started it.
     end_with_parent(job.parent if parent is None else parent, lambda: os._exit(_PARENT_GONE))
     _limit(job.limits)
-    if job.task == "tests":
+    if isinstance(job, TestsJob):
         raise SystemExit(_run_tests(job))
     known = len(sys.modules)
     result = run(job)

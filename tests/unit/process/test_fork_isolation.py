@@ -16,7 +16,7 @@ import pytest
 
 from goldsmith.process.fork_client import ForkClient, fork_server
 from goldsmith.process.launcher import deterministic_environment
-from goldsmith.process.messages import Job
+from goldsmith.process.messages import RecordJob
 from goldsmith.process.process_groups import Process, end_group
 from goldsmith.sandbox.capabilities import probe
 from goldsmith.sandbox.confinement import Confinement
@@ -118,7 +118,7 @@ class Nursery:
                     home=f"{here}/home", readable=found.readable, listable=found.listable, writable=(here,)
                 )
             }
-        job = Job(
+        job = RecordJob(
             root=here,
             folder=here,
             recipe=f"{here}/recipe.py",

@@ -13,7 +13,7 @@ import numpy as np
 from goldsmith.gold.files import write_payload
 from goldsmith.process.fork_client import ForkClient, fork_server
 from goldsmith.process.launcher import deterministic_environment
-from goldsmith.process.messages import Job
+from goldsmith.process.messages import RecordJob
 
 ENVIRONMENT = deterministic_environment(1)
 
@@ -23,7 +23,7 @@ def said_by_a_child(warm: ForkClient, folder: Path, recipe: str) -> str:
     file, job_file, log = (folder / name for name in ("recipe.py", "job.json", "log"))
     file.write_text(recipe)
     here = str(folder)
-    job = Job(
+    job = RecordJob(
         root=here, folder=here, recipe=str(file), output=here, scratch=here, seed=1, threads=1, device="cpu", parent=0
     )
     job_file.write_bytes(msgspec.json.encode(job))

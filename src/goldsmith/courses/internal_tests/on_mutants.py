@@ -6,8 +6,6 @@ import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import msgspec
-
 from goldsmith.courses.internal_tests.suite_result import (
     COUNTS,
     Chosen,
@@ -22,6 +20,7 @@ from goldsmith.generate.jobs import make_job
 from goldsmith.generate.options import Options
 from goldsmith.process.fork_client import ForkClient
 from goldsmith.process.launcher import Watcher, run_parallel
+from goldsmith.process.messages import TestsJob
 from goldsmith.process.untrusted_files import UntrustedFolder
 from goldsmith.sandbox.limits import Limits
 from goldsmith.targets.target import Placement, Target
@@ -52,8 +51,7 @@ class ForkedTests:
         with make_workspaces(self.target, placed, 1, whole=True) as (workspace,):
             left = UntrustedFolder(workspace.scratch)
             arguments = pytest_arguments(self.chosen, workspace.root, left.path / COUNTS, stop=True)
-            job = make_job(self.target, workspace, self.options, task="tests")
-            job = msgspec.structs.replace(job, arguments=tuple(arguments), limits=limits)
+            job = make_job(TestsJob, self.target, workspace, self.options, arguments=tuple(arguments), limits=limits)
             (ending,) = run_parallel([job], timeout=timeout, watcher=watcher, fork_server=self.fork_server)
             return read_suite(left, ending)
 

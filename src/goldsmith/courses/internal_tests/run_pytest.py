@@ -26,7 +26,7 @@ from goldsmith.errors.internal_tests import PytestMissing
 from goldsmith.foundation.signals import pause, uninterrupted
 from goldsmith.process.clocks import Clock
 from goldsmith.process.launcher import environment_for
-from goldsmith.process.messages import Job
+from goldsmith.process.messages import TestsJob
 from goldsmith.process.process_exit import ProcessExit
 from goldsmith.process.process_groups import Leader, end_group
 from goldsmith.process.progress import Progress
@@ -127,7 +127,7 @@ class _Run:
         """Return the environment of a recipe's process, without the caller's own settings for pytest."""
         config = self.assignment.course.config
         root = str(self.workspace.root)
-        job = Job(
+        job = TestsJob(
             root=root,
             folder=root,
             recipe="",
