@@ -5,11 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 import click
 
 from goldsmith._version import __version__
 from goldsmith.cli.command import Group
+from goldsmith.foundation.entry_points import entry_points_of
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 _FUNCTIONS = {
     "init": "init",
@@ -34,19 +39,37 @@ _FUNCTIONS = {
     "completion": "completion",
     "help": "help_",
 }
-"""Every command, in the order of the help, with the function in the module of that name."""
+"""Every command of goldsmith's own, in the order of the help, with the function in the module of that name."""
+_GROUP = "goldsmith.commands"
+"""The entry points by which other distributions bring commands: a name, and a click command."""
 _WITHOUT_COLOUR = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") in ("dumb", "unknown")
 
 
 class _Application(Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(_FUNCTIONS)
+        return [*_FUNCTIONS, *sorted(entry_points_of(_GROUP).keys() - _FUNCTIONS.keys())]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _FUNCTIONS:
-            return None
+            entry = entry_points_of(_GROUP).get(cmd_name)
+            return _loaded(entry) if entry else None
         found: click.Command = getattr(import_module(f"goldsmith.cli.{cmd_name}"), _FUNCTIONS[cmd_name])
         return found
+
+
+def _loaded(entry: EntryPoint) -> click.Command:
+    """Import a command of another distribution; one that cannot be imported says so, and breaks no other."""
+    try:
+        found: click.Command = entry.load()
+    except Exception as error:
+        problem = f"{entry.value} cannot be imported: {type(error).__name__}: {error}"
+
+        @click.command(entry.name, help=problem)
+        def broken() -> None:
+            raise click.ClickException(problem)
+
+        return broken
+    return found
 
 
 @click.group(

@@ -23,6 +23,7 @@ import click
 from goldsmith.cli.command import Function, option
 from goldsmith.cli.options import JsonReport
 from goldsmith.errors.usage import BadOption
+from goldsmith.foundation.entry_points import entry_points_of
 from goldsmith.foundation.log_injection import say, say_json
 
 if TYPE_CHECKING:
@@ -77,12 +78,11 @@ def renderer_of(name: str, kind: Kind) -> Renderer | None:
     own = FORMATS.get(name)
     if own is not None:
         return own.get(kind) or own.get(_EVERY)
-    from importlib.metadata import entry_points
-
-    for entry in entry_points(group=GROUP, name=name):
-        render: Callable[[dict[str, Any]], str] = entry.load()
-        return lambda result: render(result.plain())
-    return None
+    entry = entry_points_of(GROUP).get(name)
+    if entry is None:
+        return None
+    render: Callable[[dict[str, Any]], str] = entry.load()
+    return lambda result: render(result.plain())
 
 
 def show_text(console: Console, kind: Kind, subject: Any, settings: Mapping[str, Any]) -> None:
