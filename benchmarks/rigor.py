@@ -16,7 +16,6 @@ from pathlib import Path
 
 from goldsmith.courses.layout.example import copy_example
 from goldsmith.courses.layout.resolve import resolve
-from goldsmith.generate.options import Options
 from goldsmith.mutants.measure import RigorOptions, measure, mutants_for
 from goldsmith.mutants.mutants import Mutant
 from goldsmith.targets.target import Placement, Target
@@ -57,8 +56,7 @@ def main() -> None:
         target = resolve(copy_example(Path(folder, "course")).assignment(ASSIGNMENT))
         mutants = mutants_for(target)
         sample = mutants[:: max(1, len(mutants) // SAMPLE)]
-        options = Options(seed=42, threads=1, timeout=600)
-        rigor = measure(target, RigorOptions(options=options, case_timeout=60, jobs=JOBS, keep=False))
+        rigor = measure(target, RigorOptions(jobs=JOBS, keep=False))
         ours = len(rigor.findings) / rigor.seconds * 60
         theirs, caught = pytest_a_minute(target, sample)
     counts = ", ".join(f"{count} {outcome}" for outcome, count in rigor.counts.items() if count)

@@ -17,7 +17,6 @@ from pathlib import Path
 from goldsmith.courses.internal_tests.on_mutants import forked_tests
 from goldsmith.courses.layout.example import copy_example
 from goldsmith.courses.layout.resolve import resolve
-from goldsmith.generate.options import Options
 from goldsmith.mutants.measure import RigorOptions, measure
 from goldsmith.mutants.results import Rigor
 
@@ -29,8 +28,6 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         course = copy_example(Path(folder, "course"))
         wanted = RigorOptions(
-            options=Options(seed=42, threads=1, timeout=600),
-            case_timeout=60,
             jobs=len(os.sched_getaffinity(0)),
             keep=False,
         )

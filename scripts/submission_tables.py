@@ -15,7 +15,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from corpora.known_submissions import CORPUS, Known, known
@@ -30,7 +30,6 @@ from goldsmith.courses.layout.example import copy_example
 from goldsmith.courses.layout.layout import Course, find_course
 from goldsmith.courses.layout.resolve import resolve
 from goldsmith.courses.submissions.open_submission import open_submission
-from goldsmith.generate.options import Options
 from goldsmith.gold.load import load_gold
 from goldsmith.judge.verdicts import Verdict
 from goldsmith.process.fork_client import ForkClient, fork_server
@@ -141,9 +140,8 @@ def judged(course: Course, item: Known, warm: ForkClient, rubric: Rubric | None 
     with tempfile.TemporaryDirectory() as folder:
         written = item.written(Path(folder), course.root / course.config.solutions)
         with open_submission(assignment, str(written), item.name) as submission:
-            options = Options(seed=42, threads=1, timeout=300)
-            request = Request(options=options, case_timeout=item.seconds or _EACH, fork_server=warm)
-            verdict = check(resolve(assignment), submission, request)
+            target = replace(resolve(assignment), timeout=300.0, case_timeout=item.seconds or _EACH)
+            verdict = check(target, submission, Request(fork_server=warm))
     rubric = rubric or rubric_for(course, item.assignment)
     return Judged(item, verdict, score(verdict, rubric), rubric.shown)
 

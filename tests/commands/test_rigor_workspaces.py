@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,6 @@ from goldsmith.check.check_context import CheckContext
 from goldsmith.check.request import OpenGold, Request, open_adapter, open_gold
 from goldsmith.courses.layout.layout import find_course
 from goldsmith.courses.layout.resolve import resolve
-from goldsmith.generate.options import Options
 from goldsmith.judge.verdicts import AGREES
 from goldsmith.mutants.workspace_pool import PooledWorkspace, WorkspacePool
 from goldsmith.process.fork_client import ForkClient
@@ -23,10 +23,10 @@ from support.course import CourseOnDisk
 @pytest.fixture
 def desks(checked: CourseOnDisk, warm: ForkClient, tmp_path: Path) -> Iterator[WorkspacePool]:
     assignment = find_course(checked.root).assignment("hw1")
-    target = resolve(assignment)
+    target = replace(resolve(assignment), timeout=60.0, case_timeout=20.0)
     gold = open_gold(target, Submission("the solution"), allow_stale=False)
     opened = OpenGold(gold, {name: gold[name] for name in gold}, *open_adapter(target))
-    request = Request(options=Options(seed=42, threads=1, timeout=60), case_timeout=20, fork_server=warm)
+    request = Request(fork_server=warm)
     (tmp_path / "given").mkdir()
     with WorkspacePool(CheckContext(target, opened, request, warm), target.placed, tmp_path / "given") as made:
         yield made

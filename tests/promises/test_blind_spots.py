@@ -5,6 +5,7 @@ Each row is the solution with a few words replaced, handed in as a submission.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,6 @@ from goldsmith.check.request import Request
 from goldsmith.courses.layout.layout import Course, find_course
 from goldsmith.courses.layout.resolve import resolve
 from goldsmith.courses.submissions.open_submission import open_submission
-from goldsmith.generate.options import Options
 from goldsmith.process.fork_client import ForkClient
 from support.course import copy_of_example
 
@@ -154,7 +154,6 @@ def test_it_is_seen(
     assert code.count(old) == 1
     (tmp_path / f"{SOLUTIONS[name]}.py").write_text(code.replace(old, new))
     with open_submission(assignment, str(tmp_path)) as submission:
-        options = Options(seed=42, threads=1, timeout=300)
-        verdict = check(resolve(assignment), submission, Request(options=options, case_timeout=60.0, fork_server=warm))
+        verdict = check(replace(resolve(assignment), timeout=300.0), submission, Request(fork_server=warm))
     against = [(item.name, item.outcome, item.reason) for item in verdict.cases if item.outcome != "agrees"]
     assert verdict.outcome == outcome, against

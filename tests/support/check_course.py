@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from goldsmith.check.check import check as check_directly
@@ -11,7 +12,6 @@ from goldsmith.check.request import Request
 from goldsmith.courses.layout.layout import find_course
 from goldsmith.courses.layout.resolve import resolve
 from goldsmith.courses.submissions.open_submission import open_submission
-from goldsmith.generate.options import Options
 from goldsmith.judge.verdicts import Verdict
 from goldsmith.process.fork_client import ForkClient
 from support.course import RECIPE_FILE, CourseOnDisk, Run, numpy_course
@@ -168,12 +168,8 @@ def judge(
     """The same without a new process for each: a second or two less."""
     assignment = find_course(course.root).assignment("hw1")
     with open_submission(assignment, what) as submission:
-        options = Options(seed=42, threads=1, timeout=60)
-        return check_directly(
-            resolve(assignment),
-            submission,
-            Request(options=options, case_timeout=case_timeout, cases=cases, fork_server=warm),
-        )
+        target = replace(resolve(assignment), timeout=60.0, case_timeout=case_timeout)
+        return check_directly(target, submission, Request(cases=cases, fork_server=warm))
 
 
 def outcomes(verdict: Verdict) -> dict[str, str]:

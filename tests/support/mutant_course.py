@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from unittest import mock
 
 from goldsmith.courses.layout.layout import find_course
 from goldsmith.courses.layout.resolve import resolve
-from goldsmith.generate.options import Options
 from goldsmith.mutants.cache import FindingCache
 from goldsmith.mutants.measure import RigorOptions, measure
 from goldsmith.mutants.mutants import Mutant
@@ -131,10 +131,10 @@ def rigor_of(
         kept(cache, mutant, found)
 
     kept = FindingCache.put
-    options = Options(seed=42, threads=1, timeout=60)
-    wanted = RigorOptions(options=options, case_timeout=case_timeout, names=names, jobs=2, keep=keep)
+    target = replace(resolve(find_course(course.root).assignment("hw1")), timeout=60.0, case_timeout=case_timeout)
+    wanted = RigorOptions(names=names, jobs=2, keep=keep)
     with mock.patch.object(FindingCache, "put", put):
-        return measure(resolve(find_course(course.root).assignment("hw1")), wanted)
+        return measure(target, wanted)
 
 
 def by_name(rigor: Rigor) -> dict[str, Finding]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 import textwrap
+from dataclasses import replace
 from pathlib import Path
 
 from goldsmith.check.check import check
@@ -14,7 +15,6 @@ from goldsmith.courses.grade.grades import Grade, grade
 from goldsmith.courses.layout.layout import find_course
 from goldsmith.courses.layout.resolve import resolve
 from goldsmith.courses.submissions.open_submission import open_submission
-from goldsmith.generate.options import Options
 from goldsmith.judge.verdicts import Verdict
 from goldsmith.process.fork_client import ForkClient
 from support.course import RECIPE_FILE, SOLUTION_FILE, CourseOnDisk, numpy_course
@@ -141,8 +141,8 @@ def judged(course: CourseOnDisk, files: dict[str, str], warm: ForkClient) -> tup
         (folder / name).write_text(content)
     assignment = find_course(course.root).assignment("hw1")
     with open_submission(assignment, str(folder)) as submission:
-        request = Request(options=Options(seed=42, threads=1, timeout=60), case_timeout=20.0, fork_server=warm)
-        verdict = check(resolve(assignment), submission, request)
+        target = replace(resolve(assignment), timeout=60.0, case_timeout=20.0)
+        verdict = check(target, submission, Request(fork_server=warm))
     return verdict, grade(verdict, rubric_for(assignment, allow_stale=False))
 
 

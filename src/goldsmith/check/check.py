@@ -142,7 +142,7 @@ def _workspace(
     with contextlib.ExitStack() as stack:
         libraries = opened.gold.manifest.provenance.environment.libraries
         server = request.fork_server or stack.enter_context(fork_server(preload=libraries))
-        allowance = Allowance(seconds_in_all(request.case_timeout, len(opened.golds)), used)
+        allowance = Allowance(seconds_in_all(target.case_timeout, len(opened.golds)), used)
         context = CheckContext(target, opened, request, server, allowance)
         yield context, stack.enter_context(context.open_workspace(submission.placed, submission.beside))
 

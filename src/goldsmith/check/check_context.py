@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-
-import msgspec
 
 from goldsmith.check.replay_strategy import ReplayStrategy
 from goldsmith.check.replay_workspace import ReplayWorkspace, recipe_placements
@@ -56,12 +54,11 @@ class CheckContext:
             self.target, everything, 1, reads=reads, temporary_folder=temporary_folder, hidden_files=hidden
         ) as (workspace,):
             yield ReplayWorkspace(
-                self.target,
+                replace(self.target, seed=self.opened.gold.manifest.seed),
                 workspace,
-                msgspec.structs.replace(self.request.options, seed=self.opened.gold.manifest.seed),
                 self.golds,
                 self._adapter_in(workspace),
-                self.request.case_timeout,
+                self.target.case_timeout,
                 self.request.watcher,
                 self.fork_server,
                 confined=self.request.confined,

@@ -36,7 +36,6 @@ class GradingSandbox:
 
     target: Target
     gold: Path
-    case_timeout: float
     memory: float = MEMORY_GIB
     hidden: tuple[str, ...] = ()
 
@@ -76,7 +75,7 @@ class GradingSandbox:
                 files=_MAX_FILES,
                 processes=MAX_TASKS,
                 open_files=OPEN_FILES,
-                cpu_seconds=int(self.case_timeout * 60),
+                cpu_seconds=int(self.target.case_timeout * 60),
             ),
         )
 

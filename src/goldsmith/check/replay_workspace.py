@@ -24,7 +24,6 @@ from goldsmith.errors.gold import CannotWrite
 from goldsmith.errors.recipe import DeviceMissing
 from goldsmith.foundation.nested import map_tree
 from goldsmith.generate.jobs import make_job
-from goldsmith.generate.options import Options
 from goldsmith.gold.arrays import is_array, is_tensor
 from goldsmith.gold.files import write_payload
 from goldsmith.gold.load import GoldCase
@@ -78,7 +77,6 @@ class ReplayWorkspace:
 
     target: Target
     workspace: Workspace
-    options: Options
     golds: Mapping[str, GoldCase]
     adapter: Path | None
     case_timeout: float
@@ -202,7 +200,7 @@ class ReplayWorkspace:
             self._close()
             return msgspec.structs.replace(self._out_of_time(), case=requests[-1].case)
         cases = len({request.case for request in requests})
-        timeout = min(self.options.timeout + self.case_timeout * cases, left)
+        timeout = min(self.target.timeout + self.case_timeout * cases, left)
         try:
             ending = channel.submit(
                 requests, timeout=timeout, case_timeout=self.case_timeout, watcher=watcher, allowance=self.allowance
@@ -218,9 +216,9 @@ class ReplayWorkspace:
             self.watcher.on_shortage()
         if ending.overrun and self.allowance and self.allowance.left <= 0:
             failure = self._out_of_time()
-        is_credible = self.options.device != "cpu" and not any(request.call for request in requests)
+        is_credible = self.target.device != "cpu" and not any(request.call for request in requests)
         if failure.kind == "device" and ending.last_case is None and is_credible:
-            raise DeviceMissing(self.options.device, failure.message.split(", "))
+            raise DeviceMissing(self.target.device, failure.message.split(", "))
         return msgspec.structs.replace(failure, case=ending.last_case)
 
     def _close(self) -> None:
@@ -253,7 +251,7 @@ class ReplayWorkspace:
             ReplayJob,
             self.target,
             self.workspace,
-            self.options,
+            self.target,
             output=str(scratch / "out"),
             scratch=str(scratch),
             requests_dir=str(scratch.with_name(f"{scratch.name}.asks")),

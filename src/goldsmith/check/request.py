@@ -10,7 +10,6 @@ from goldsmith.check.recipe_failures import SolutionFailures
 from goldsmith.check.replay_workspace import SandboxPolicy
 from goldsmith.errors.check import BadAdapter, NoGold, NoSuchCase, NotReplayed, StaleGold
 from goldsmith.generate.freshness import stale_reasons
-from goldsmith.generate.options import Options
 from goldsmith.gold.load import Gold, GoldCase, load_gold
 from goldsmith.gold.manifest import MANIFEST
 from goldsmith.judge.evidence import Evidence
@@ -22,14 +21,12 @@ from goldsmith.weights.rules import Adapter, read_adapter
 
 @dataclass(frozen=True)
 class Request:
-    """What to check and how. `case_timeout` is in seconds; `adapter` replaces the course's own file. Many checks may
-    share a `fork_server` and a `temporary_folder` for their workspaces. With `confined`, submissions are sandboxed.
+    """What to check and how. `adapter` replaces the course's own file. Many checks may share a `fork_server` and a
+    `temporary_folder` for their workspaces. With `confined`, submissions are sandboxed.
     `hidden_files` are files and folders, relative to the course's root, that no submission can see. What the verdict
     rests on is put into `evidence`, if there is one. `solution_failures` tells failures of the course's own code from
     those of submissions; without it, every failure is the submission's."""
 
-    options: Options
-    case_timeout: float
     cases: Sequence[str] = ()
     adapter: Path | None = None
     allow_stale: bool = False

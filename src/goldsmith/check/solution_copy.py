@@ -4,7 +4,7 @@ that submissions are graded in; outside of a course, the implementation that it 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
@@ -55,12 +55,11 @@ def check_copy(
     if gold.manifest.provenance.mode != "cases" or not steady:
         return None
     policy, not_tried = _policy(target, options, folder)
+    target = replace(target, threads=options.threads, timeout=options.timeout, device=options.device)
 
     def checked(cases: Sequence[str], confined: SandboxPolicy | None) -> Verdict:
         opened = OpenGold(gold, {name: gold[name] for name in cases}, *open_adapter(target))
         request = Request(
-            options=options,
-            case_timeout=target.case_timeout,
             opened=opened,
             watcher=watcher,
             fork_server=fork_server,
@@ -103,7 +102,7 @@ def _policy(target: Target, options: Options, gold: Path) -> tuple[SandboxPolicy
         return None, "; ".join(level.missing)
     if options.device != "cpu":
         return None, f"submissions are graded on the CPU, and this gold is made on {options.device}"
-    sandbox = GradingSandbox(target, gold, target.case_timeout)
+    sandbox = GradingSandbox(target, gold)
     if sandbox.loopback:
         try:
             require_private_network()

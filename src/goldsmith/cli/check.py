@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -100,20 +101,18 @@ def check(
 
         from goldsmith.check.check import check as judge
         from goldsmith.check.request import Request
-        from goldsmith.generate.options import options_of
         from goldsmith.judge.evidence import Evidence
 
         what, steps = submission or implementation, make_progress(no_color).of(chosen.name)
         with _opened(chosen, what) as (target, opened), steps as progress:
             request = Request(
-                options=options_of(target, device=device),
-                case_timeout=timeout or target.case_timeout,
                 cases=cases,
                 adapter=adapter,
                 allow_stale=allow_stale,
                 watcher=progress.watcher,
                 evidence=evidence,
             )
+            target = dataclasses.replace(target, device=device, case_timeout=timeout or target.case_timeout)
             verdict = judge(target, opened, request)
         output.settings |= {"reveal": reveal, "verbose": verbose, "evidence": evidence, "gold": target.gold}
         output.show(verdict)

@@ -107,16 +107,12 @@ def rigor(
         from goldsmith.courses.internal_tests.on_mutants import forked_tests
         from goldsmith.courses.layout.resolve import resolve
         from goldsmith.doctor import processors
-        from goldsmith.generate.options import options_of
         from goldsmith.mutants.measure import RigorOptions, mutants_for, with_any_mutant
         from goldsmith.render import rigor_json
         from goldsmith.render.console import print_line
         from goldsmith.render.rigor import show_mutants
 
-        config = opened.config
         wanted = RigorOptions(
-            options=options_of(resolve(named[0])),
-            case_timeout=config.case_timeout,
             names=only,
             most=most,
             jobs=jobs or processors(),

@@ -20,8 +20,9 @@ from goldsmith.workspace.copies import Workspace
 Task = TypeVar("Task", bound=Job)
 
 
-def make_job(task: type[Task], target: Target, workspace: Workspace, options: Options, **own: Any) -> Task:
-    """Describe a task for a child in `workspace`, with what only that task has in `own`."""
+def make_job(task: type[Task], target: Target, workspace: Workspace, options: Options | Target, **own: Any) -> Task:
+    """Describe a task for a child in `workspace`, with what only that task has in `own`. Seed, threads and device are
+    those of `options`."""
     shared: dict[str, Any] = dict(
         root=str(workspace.root),
         folder=str(workspace.folder),

@@ -9,7 +9,6 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Protocol
 
 from goldsmith.comparison.api import compare
-from goldsmith.generate.options import Options
 from goldsmith.gold.arrays import judged_part
 from goldsmith.gold.load import GoldCase
 from goldsmith.process.fork_client import ForkClient
@@ -48,5 +47,5 @@ class InternalTests(Protocol):
         """Say whether any test fails, or pytest does not finish, with these files in place."""
 
 
-FindTests = Callable[[Target, Sequence[Placement], Options, ForkClient], InternalTests | None]
+FindTests = Callable[[Target, Sequence[Placement], ForkClient], InternalTests | None]
 """Returns the internal tests of an assignment; None where there are none or the solution does not pass them."""

@@ -17,7 +17,6 @@ from goldsmith.errors.injection import IsInjected
 from goldsmith.errors.mutants import NoSuchMutant, NothingToMutate
 from goldsmith.foundation.parallel import as_they_end
 from goldsmith.foundation.wording import count_of
-from goldsmith.generate.options import Options
 from goldsmith.gold.load import Gold
 from goldsmith.mutants.baselines import FindTests, customary_case
 from goldsmith.mutants.cache import finding_cache
@@ -43,8 +42,6 @@ class RigorOptions:
     tried, unless mutants were selected by name.
     """
 
-    options: Options
-    case_timeout: float
     names: Sequence[str] = ()
     most: int | None = None
     jobs: int = 1
@@ -180,11 +177,9 @@ def _try_all(
     """Yield every mutant's finding as it comes, after checking that the solution agrees with its gold."""
     placed = target.placed
     with fork_server(preload=gold.manifest.provenance.environment.libraries) as server:
-        server.prestart(deterministic_environment(wanted.options.threads))
+        server.prestart(deterministic_environment(target.threads))
         adapter, file = open_adapter(target)
         request = Request(
-            options=wanted.options,
-            case_timeout=wanted.case_timeout,
             watcher=Watcher(on_tick=wanted.progress.tick),
             fork_server=server,
         )
@@ -193,7 +188,7 @@ def _try_all(
         with run_baseline(checking, placed) as baseline:
             if wanted.find_tests:
                 server.preload_modules(["pytest"])
-            tests = wanted.find_tests(target, placed, wanted.options, server) if wanted.find_tests else None
+            tests = wanted.find_tests(target, placed, server) if wanted.find_tests else None
             with WorkspacePool(checking, placed, baseline.given) as pool:
                 runner = MutantRunner(checking, baseline, pool, placed, tests, wanted.baselines)
                 yield from _side_by_side(runner, mutants, known, wanted.jobs)

@@ -73,9 +73,7 @@ class SolutionBaseline:
         """Return a mutant's limits: much more than the solution uses, much less than a machine has."""
         given = sum(file.stat().st_size for file in self.given.iterdir())
         memory = (
-            2 * self.stage.peak + _EXTRA_MEMORY_BYTES
-            if self.stage.peak and self.stage.options.device == "cpu"
-            else None
+            2 * self.stage.peak + _EXTRA_MEMORY_BYTES if self.stage.peak and self.stage.target.device == "cpu" else None
         )
         return Limits(memory=memory, file_size=max(_MIN_FILE_BYTES, 4 * given))
 

@@ -266,13 +266,11 @@ class GoldSession:
         from goldsmith.check.request import Request
         from goldsmith.courses.layout.resolve import resolve
         from goldsmith.courses.submissions.open_submission import open_submission
-        from goldsmith.generate.options import options_of
 
         target = resolve(assignment)
+        target = dataclasses.replace(target, case_timeout=self.timeout or target.case_timeout)
         with _stale_in_our_words(), open_submission(assignment, place) as opened:
             request = Request(
-                options=options_of(target),
-                case_timeout=self.timeout or target.case_timeout,
                 cases=tuple(cases),
                 allow_stale=self.allow_stale,
             )

@@ -268,6 +268,8 @@ class Target:
     """Seconds of processor time that a recipe may take."""
     case_timeout: float
     """Seconds of processor time that a case of a submission may take."""
+    device: str = "cpu"
+    """Where implementations that are checked run."""
     calibrate: bool
     """Whether tolerances are measured."""
     sketch_above: int | None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,6 @@ from goldsmith.check.request import OpenGold, Request
 from goldsmith.courses.layout.layout import find_course
 from goldsmith.courses.layout.resolve import resolve
 from goldsmith.courses.submissions.open_submission import open_submission
-from goldsmith.generate.options import Options
 from goldsmith.process.fork_client import ForkClient
 from goldsmith.process.launcher import Watcher
 from goldsmith.runs.conditions import PLAIN, REPEAT, TRACED
@@ -29,9 +29,9 @@ CASES = ("centred", "scaled", "counted")
 @contextlib.contextmanager
 def workspace_with(course: CourseOnDisk, what: str, warm: ForkClient) -> Iterator[ReplayWorkspace]:
     assignment = find_course(course.root).assignment("hw1")
-    request = Request(options=Options(seed=42, threads=1, timeout=60), case_timeout=5.0, fork_server=warm)
+    request = Request(fork_server=warm)
     with open_submission(assignment, what) as submission:
-        target = resolve(assignment)
+        target = replace(resolve(assignment), timeout=60.0, case_timeout=5.0)
         context = CheckContext(target, OpenGold.of(target, submission, request), request, warm)
         with context.open_workspace(submission.placed) as workspace:
             yield workspace

@@ -14,7 +14,7 @@ import gc
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -224,8 +224,6 @@ class Grader:
         on_shortage: Callable[[], None] = lambda: None,
     ) -> Request:
         return Request(
-            options=self.options,
-            case_timeout=self.case_timeout,
             opened=context.opened,
             fork_server=context.fork_server,
             watcher=Watcher(on_tick=context.check_stopped, on_shortage=on_shortage),
@@ -237,12 +235,15 @@ class Grader:
 
     @functools.cached_property
     def target(self) -> Target:
-        return resolve(self.assignment)
+        """Return the assignment with what holds for this run."""
+        own, limit = self.options, self.case_timeout
+        found = resolve(self.assignment)
+        return replace(found, threads=own.threads, timeout=own.timeout, device=own.device, case_timeout=limit)
 
     @functools.cached_property
     def sandbox(self) -> GradingSandbox:
         """Return the sandbox that all submissions run in."""
-        return GradingSandbox(self.target, self.target.gold, self.case_timeout, self.memory, self.hidden)
+        return GradingSandbox(self.target, self.target.gold, self.memory, self.hidden)
 
     # --- cache --------------------------------------------------------------------------------------------------------
 

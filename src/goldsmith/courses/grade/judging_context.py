@@ -52,7 +52,7 @@ class JudgingContext:
             given.mkdir()
             home.mkdir()
             environment = clean_environment(str(home), environment=deterministic_environment(grader.options.threads))
-            request = Request(options=grader.options, case_timeout=grader.case_timeout, allow_stale=grader.allow_stale)
+            request = Request(allow_stale=grader.allow_stale)
             gold = open_gold(grader.target, Submission(""), allow_stale=grader.allow_stale)
             level, before = grader.sandbox.layers(temporary_folder, given) if grader.sandboxed else (None, [])
             libraries = gold.manifest.provenance.environment.libraries

@@ -13,7 +13,6 @@ from goldsmith.courses.layout.config import Config
 from goldsmith.courses.layout.resolve import recipe_target
 from goldsmith.errors.check import NoSuchCase
 from goldsmith.errors.handout import NothingToCheck
-from goldsmith.generate.options import options_of
 from goldsmith.gold.kit_files import ADAPTER, RECIPE, read_data
 from goldsmith.judge.verdicts import Verdict
 from goldsmith.process.fork_client import ForkClient
@@ -46,8 +45,6 @@ def judge_by_kit(
         file = kit / ADAPTER if (kit / ADAPTER).is_file() else None
         adapter = read_adapter(file.read_bytes(), str(file)) if file else Adapter()
         request = Request(
-            options=options_of(target, seed=data.index["seed"]),
-            case_timeout=config.case_timeout,
             opened=OpenGold(gold, golds, adapter, file),
             fork_server=fork_server,
         )

@@ -17,7 +17,6 @@ from goldsmith.courses.internal_tests.suite_result import (
 from goldsmith.courses.layout.layout import Assignment
 from goldsmith.errors.internal_tests import NoInternalTests
 from goldsmith.generate.jobs import make_job
-from goldsmith.generate.options import Options
 from goldsmith.process.fork_client import ForkClient
 from goldsmith.process.launcher import Watcher, run_parallel
 from goldsmith.process.messages import TestsJob
@@ -33,7 +32,6 @@ class ForkedTests:
 
     target: Target
     placed: Sequence[Placement]
-    options: Options
     chosen: Chosen
     fork_server: ForkClient
 
@@ -47,21 +45,21 @@ class ForkedTests:
         return bool(report.counts.failed or report.problem)
 
     def _run(self, placed: Sequence[Placement], watcher: Watcher, limits: Limits) -> SuiteReport:
-        timeout = self.options.timeout
+        timeout = self.target.timeout
         with make_workspaces(self.target, placed, 1, whole=True) as (workspace,):
             left = UntrustedFolder(workspace.scratch)
             arguments = pytest_arguments(self.chosen, workspace.root, left.path / COUNTS, stop=True)
-            job = make_job(TestsJob, self.target, workspace, self.options, arguments=tuple(arguments), limits=limits)
+            job = make_job(TestsJob, self.target, workspace, self.target, arguments=tuple(arguments), limits=limits)
             (ending,) = run_parallel([job], timeout=timeout, watcher=watcher, fork_server=self.fork_server)
             return read_suite(left, ending)
 
 
 def forked_tests(
-    assignment: Assignment, target: Target, placed: Sequence[Placement], options: Options, fork_server: ForkClient
+    assignment: Assignment, target: Target, placed: Sequence[Placement], fork_server: ForkClient
 ) -> ForkedTests | None:
     """Return the assignment's internal tests; None where there are none or the solution does not pass them."""
     with contextlib.suppress(NoInternalTests):
-        found = ForkedTests(target, placed, options, tests_of(assignment), fork_server)
+        found = ForkedTests(target, placed, tests_of(assignment), fork_server)
         if found.pass_on_the_solution():
             return found
     return None
