@@ -11,7 +11,7 @@ import click
 
 from goldsmith._version import __version__
 from goldsmith.cli.command import Group
-from goldsmith.foundation.entry_points import entry_points_of
+from goldsmith.frameworks.framework import entry_points_of
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint

@@ -23,8 +23,8 @@ import click
 from goldsmith.cli.command import Function, option
 from goldsmith.cli.options import JsonReport
 from goldsmith.errors.usage import BadOption
-from goldsmith.foundation.entry_points import entry_points_of
 from goldsmith.foundation.log_injection import say, say_json
+from goldsmith.frameworks.framework import entry_points_of
 
 if TYPE_CHECKING:
     import msgspec

@@ -10,13 +10,15 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib
+import os
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Protocol, TypeGuard, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, cast
 
-from goldsmith.foundation.entry_points import entry_points_of
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 GROUP = "goldsmith.frameworks"
 _OWN = {"numpy": "goldsmith.frameworks.numpy", "torch": "goldsmith.frameworks.torch"}
@@ -512,6 +514,27 @@ def registered() -> tuple[Framework, ...]:
     others = {name: entry.value for name, entry in entry_points_of(GROUP).items()}
     packages = _OWN | others | _OWN  # own ones come first, and no other in the place of one
     return tuple(Framework(name, package) for name, package in packages.items())
+
+
+def entry_points_of(group: str) -> dict[str, EntryPoint]:
+    """Return what is registered in a group, by name; nothing is imported of it."""
+    if not _is_named_anywhere(f"[{group}]".encode()):
+        return {}
+    from importlib.metadata import entry_points
+
+    return {item.name: item for item in entry_points(group=group)}
+
+
+def _is_named_anywhere(group: bytes) -> bool:
+    """Look for the group's name in all metadata: 2 ms, where to import and ask `importlib.metadata` takes 50."""
+    for folder in sys.path:
+        with contextlib.suppress(OSError), os.scandir(folder or ".") as entries:
+            for entry in entries:
+                if entry.name.endswith((".dist-info", ".egg-info")):
+                    with contextlib.suppress(OSError), open(f"{entry.path}/entry_points.txt", "rb") as file:
+                        if group in file.read():
+                            return True
+    return False
 
 
 @contextlib.contextmanager

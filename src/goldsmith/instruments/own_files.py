@@ -31,7 +31,7 @@ class OwnFiles:
     def of(cls, job: Job) -> OwnFiles:
         """Make the files of a job's implementation."""
         also = [where for _, where in job.replacements if os.path.isabs(where)]
-        return cls(job.folder, job.recipe, in_place=job.in_place, also=also)
+        return cls(job.folder, job.recipe, in_place=bool(job.search_path), also=also)
 
     def __contains__(self, file: str) -> bool:
         return file != self._recipe and self._is_own(file)

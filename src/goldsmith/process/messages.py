@@ -103,10 +103,6 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, tag_field="task"):
     search_path: tuple[str, ...] = ()
     replacements: Replacements = ()
 
-    @property
-    def in_place(self) -> bool:
-        return bool(self.search_path)
-
 
 class RecordJob(Job, frozen=True, kw_only=True, tag="record"):
     """Run the recipe and record its cases: those that are `kept` again on what went in, of a `variant` of the solution

@@ -106,7 +106,7 @@ def frames_of(error: BaseException, job: Job) -> tuple[Frame, ...]:
     own_files = OwnFiles.of(job)
 
     def is_shown(file: str) -> bool:
-        return file == job.recipe or file in own_files if job.in_place else file.startswith(job.root)
+        return file == job.recipe or file in own_files if job.search_path else file.startswith(job.root)
 
     return tuple(
         Frame(code.co_filename, line, code.co_qualname, linecache.getline(code.co_filename, line).strip())

@@ -68,13 +68,13 @@ _PARENT_GONE = 70
 
 def run(job: Job) -> Result:
     """Run a job; return its result with the files of the course that were read for it."""
-    reads = Reads(Path(job.root), NotRead(job)) if job.in_place else Reads(Path(job.root))
+    reads = Reads(Path(job.root), NotRead(job)) if job.search_path else Reads(Path(job.root))
     reads.listen()
     sightings = Sightings(job.forbidden if isinstance(job, ReplayJob) else (), job.folder, job.recipe)
     sightings.watch()
     own_code = _own_code(job)
     result = _run(job, own_code)
-    found = implementation_of(job, reads, own_code) if job.in_place else None
+    found = implementation_of(job, reads, own_code) if job.search_path else None
     return msgspec.structs.replace(result, reads=reads.paths(), forbidden=sightings.found(), implementation=found)
 
 
@@ -82,12 +82,12 @@ def _own_code(job: Job) -> OwnCode:
     """Return the functions whose calls are traced: what students write, or, where nothing says what that is, all that a
     first recording calls."""
     written = frozenset(name.partition(".")[2] for name in job.written)
-    every = job.in_place and isinstance(job, RecordJob) and not job.kept
+    every = job.search_path and isinstance(job, RecordJob) and not job.kept
     return OwnCode(OwnFiles.of(job), None if every else written)
 
 
 def _install_imports(job: Job) -> None:
-    if job.in_place:
+    if job.search_path:
         install_in_place(job)
         return
     root, folder = Path(job.root), Path(job.folder)
