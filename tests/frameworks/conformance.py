@@ -348,7 +348,7 @@ def test_preloading_starts_no_thread(library: Framework) -> None:
     program = (
         "import os, sys; from goldsmith.frameworks.framework import framework\n"
         "count = lambda: len(os.listdir('/proc/self/task')); import numpy; before = count()\n"
-        f"framework({library.name!r}).process.preload(); assert {library.name!r} in sys.modules\n"
+        f"framework({library.name!r}).preload(); assert {library.name!r} in sys.modules\n"
         "assert count() == before, (before, count())"
     )
     if not Path("/proc/self/task").is_dir():

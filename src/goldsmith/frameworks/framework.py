@@ -429,6 +429,12 @@ class Framework:
     def process(self) -> Process:
         return cast(Process, self._part("process"))
 
+    def preload(self) -> None:
+        """Import the library and all that is known of it: children that are forked then have it already."""
+        self.process.preload()
+        for part in ("arrays", "models", "numerics"):
+            getattr(self, part)
+
     def _part(self, name: str) -> ModuleType:
         return importlib.import_module(f"{self._package}.{name}")
 

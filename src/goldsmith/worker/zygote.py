@@ -23,7 +23,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from goldsmith.frameworks.framework import framework
+from goldsmith.frameworks.framework import active, framework
 from goldsmith.process.priority import drop_real_time_priority
 from goldsmith.process.process_groups import signal_group
 from goldsmith.worker import run_job
@@ -129,7 +129,9 @@ def _prepare(wake_up: int, preload: Sequence[str]) -> None:
     if preload:
         gc.disable()  # a tenth of the time that importing torch takes, and all that it makes stays
     for name in preload:
-        framework(name).process.preload()
+        framework(name).preload()
+    for item in active():
+        item.preload()
     _freeze_gc()
 
 
