@@ -14,12 +14,11 @@ import msgspec
 
 from goldsmith.check.check_context import CheckContext
 from goldsmith.check.corrected_parts import CorrectedParts
-from goldsmith.check.definitions import find_definition
 from goldsmith.check.forbidden_use import find_forbidden
 from goldsmith.check.isolated_runs import attribute
 from goldsmith.check.missing_files import not_given
-from goldsmith.check.notebook_places import cell_files, shown_place
 from goldsmith.check.parts_without_case import InnerParts
+from goldsmith.check.places import cell_files, find_definition, shown_place
 from goldsmith.check.provided_code import Provided
 from goldsmith.check.recipe_failures import excuse
 from goldsmith.check.replay_workspace import ReplayWorkspace

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from goldsmith.check.notebook_places import shown_place
+from goldsmith.check.places import shown_place
 from goldsmith.check.provided_code import read_code
 from goldsmith.judge.verdicts import ForbiddenUse
 from goldsmith.source_code.forbidden import MAX_USES, forbidden_uses

@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from goldsmith.check.definitions import find_definition
 from goldsmith.check.isolated_runs import isolated_by
+from goldsmith.check.places import find_definition
 from goldsmith.check.replay_workspace import ReplayWorkspace
 from goldsmith.errors.base import GoldsmithError
 from goldsmith.gold.load import Gold

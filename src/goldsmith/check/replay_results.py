@@ -17,7 +17,7 @@ from typing import IO, Any
 
 import msgspec
 
-from goldsmith.check.notebook_places import in_cells
+from goldsmith.check.places import in_cells
 from goldsmith.errors.gold import CannotWrite
 from goldsmith.gold.safetensors_reader import parse_bytes
 from goldsmith.judge import bounds

@@ -28,8 +28,7 @@ from goldsmith.generate.options import Options
 from goldsmith.generate.outcome import UNCHANGED, Outcome
 from goldsmith.generate.previous_gold import PreviousGold, redraw_notes, redrawn_cases
 from goldsmith.generate.recording import Recording, file_entry
-from goldsmith.generate.refusals import refusal, refuse_failed
-from goldsmith.generate.refused_drafts import leave_out
+from goldsmith.generate.refusals import leave_out, refusal, refuse_failed
 from goldsmith.generate.sources import Sources, StatSnapshot, hash_sources
 from goldsmith.generate.starter_diff import written_parts
 from goldsmith.generate.state import COPY_NAMES, STEPS, CheckSolution, GenerationState, outcome_of

@@ -1,17 +1,26 @@
-"""Why gold is refused: which of its cases that concerns, and the key that accepts it, if it is intended."""
+"""Why gold is refused: which of its cases that concerns, and the key that accepts it, if it is intended.
+
+Of a recipe that goldsmith has just drafted, such cases are taken out again: what a draft writes is right, or not there.
+"""
 
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Sequence
+from pathlib import Path
 
 from goldsmith.errors.base import GoldsmithError
-from goldsmith.errors.gold import CopyDisagrees, GoldRefused, TrialsFailed
+from goldsmith.errors.gold import CannotWrite, CopyDisagrees, CopyFailsInSandbox, GoldRefused, TrialsFailed
+from goldsmith.foundation.atomic_files import write_durably
+from goldsmith.foundation.syntax import syntax_tree
 from goldsmith.generate.interface_check import INTERFACE
 from goldsmith.gold.checks import Check
 from goldsmith.gold.files import REFERENCE_SUFFIX, TRACE_SUFFIX
+from goldsmith.source_code.case_code import cases_by_name
 
 _MAX_NAMED = 3
+Refusal = GoldRefused | CopyDisagrees | CopyFailsInSandbox
 
 
 def refuse_failed(assignment: str, checks: Sequence[Check]) -> None:
@@ -54,3 +63,29 @@ def is_refused(error: GoldsmithError, file: str) -> bool:
 def _case_of(file: str) -> str:
     stem = next((file.removesuffix(end) for end in (TRACE_SUFFIX, REFERENCE_SUFFIX) if file.endswith(end)), "")
     return stem or file.rpartition(".")[0]
+
+
+def leave_out(recipe: Path, refusal: Refusal) -> bool:
+    """Replace the cases that are refused by a TODO with the reason; say whether there were any, and others stay."""
+    source = recipe.read_text(encoding="utf-8")
+    lines = source.split("\n")
+    cases = dict(cases_by_name(syntax_tree(source)))
+    refused = [name for name in cases if name in refusal.cases]
+    if not refused or len(refused) == len(cases):
+        return False
+    for name in sorted(refused, key=lambda item: -cases[item].lineno):
+        node = cases[name]
+        first = min([node.lineno, *(item.lineno for item in getattr(node, "decorator_list", ()))])
+        text = f"TODO {name}: left out, since its gold was refused. {_reason(refusal, name)}"
+        lines[first - 1 : node.end_lineno] = [f"# {line}" for line in textwrap.wrap(text, 110)]
+    try:
+        write_durably(recipe, "\n".join(lines).encode())
+    except OSError as error:
+        raise CannotWrite(recipe, error.strerror or str(error)) from None
+    return True
+
+
+def _reason(refusal: Refusal, case: str) -> str:
+    problems = list(refusal.problems) if isinstance(refusal, GoldRefused) else [refusal.reason]
+    about = next((item for item in problems if case in item), problems[0] if problems else str(refusal))
+    return " ".join(about.split())

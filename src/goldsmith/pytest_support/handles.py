@@ -101,7 +101,7 @@ class CaseForTests(_Readable):
         """Return this case of the replay of all cases."""
         return JudgedCase(self, Replay(self._session.replay(self._assignment, path, ())))
 
-    @property
+    @cached_property
     def _adapter(self) -> Adapter:
         from goldsmith.check.request import open_adapter
         from goldsmith.courses.layout.resolve import resolve

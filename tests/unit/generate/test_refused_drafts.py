@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from goldsmith.errors.gold import CopyDisagrees, GoldRefused
-from goldsmith.generate.refused_drafts import leave_out
+from goldsmith.generate.refusals import leave_out
 
 RECIPE = '''"""Gold."""
 

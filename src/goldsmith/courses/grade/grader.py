@@ -22,7 +22,7 @@ import msgspec
 
 from goldsmith.check.check import check, conclude, replay
 from goldsmith.check.grading_sandbox import GradingSandbox
-from goldsmith.check.notebook_places import shown_place
+from goldsmith.check.places import shown_place
 from goldsmith.check.provided_code import read_code
 from goldsmith.check.recipe_failures import SolutionFailures, failures_of
 from goldsmith.check.replayed import Replayed, is_replayed

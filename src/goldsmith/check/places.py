@@ -1,13 +1,15 @@
-"""Errors and definitions in a submitted notebook, told by cell and line."""
+"""Places in a submission's files, as people find them: where a part is defined, and in a notebook by cell and line."""
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
 from goldsmith.runs.run import Failure, Frame
+from goldsmith.source_code.parts import parse_parts
 from goldsmith.targets.target import Placement, ShownNotebook
 
 
@@ -34,6 +36,20 @@ def _frame(frame: Frame, files: Mapping[str, ShownNotebook]) -> Frame:
     cell, line = notebook.module.place(frame.line)
     text = notebook.module.errors.get(frame.line, frame.text)
     return msgspec.structs.replace(frame, file=notebook.name, line=line, cell=cell, text=text)
+
+
+def find_definition(files: Mapping[str, bytes], kind: str, function: str | None) -> str:
+    """Return the place of a definition, such as `policy.py:63`: the method's if there is one, else the class's; empty
+    where no file defines it. Without a function it is the class's."""
+    for name, content in files.items():
+        node = parse_parts(content).get(kind)
+        if node is None:
+            continue
+        inside = node.body if isinstance(node, ast.ClassDef) else []
+        methods = {item.name: item for item in inside if isinstance(item, ast.FunctionDef)}
+        found = node if function is None else methods.get(function or "forward", node)
+        return f"{name}:{found.lineno}"
+    return ""
 
 
 def shown_place(place: str, placed: Sequence[Placement]) -> str:
