@@ -17,8 +17,7 @@ from goldsmith.frameworks.torch.float64_mode import in_float64, noting_dtypes, t
 from goldsmith.frameworks.torch.gradients import backward_total as backward_total
 from goldsmith.frameworks.torch.gradients import gradients_of as gradients_of
 from goldsmith.frameworks.torch.gradients import passed_back as passed_back
-from goldsmith.frameworks.torch.op_outputs import record_op_outputs
-from goldsmith.frameworks.torch.optimiser_use import noting_optimisers
+from goldsmith.frameworks.torch.observers import noting_draws, noting_optimisers, record_op_outputs
 from goldsmith.frameworks.torch.rounding_noise import rounding_noise
 
 disturbs_operations = True
@@ -52,11 +51,11 @@ def conditions(
         if note_dtypes:
             stack.enter_context(noting_dtypes(torch, watch))
         if keep_outputs:
-            stack.enter_context(record_op_outputs(torch, watch.outputs))
+            stack.enter_context(record_op_outputs(watch.outputs))
         if note_optimisers:
             stack.enter_context(noting_optimisers(watch.optimisers))
         if on_draw is not None:
-            stack.enter_context(_noting_draws(on_draw))
+            stack.enter_context(noting_draws(on_draw))
         yield
 
 
@@ -80,24 +79,6 @@ def _default_dtype(dtype: torch.dtype) -> Iterator[None]:
         yield
     finally:
         torch.set_default_dtype(before)
-
-
-def _noting_draws(on_draw: Callable[[], None]) -> Any:
-    from torch.utils._python_dispatch import TorchDispatchMode
-
-    class Noting(TorchDispatchMode):  # type: ignore[no-untyped-call]
-        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            kwargs = kwargs or {}
-            if torch.Tag.nondeterministic_seeded not in func.tags:
-                return func(*args, **kwargs)
-            before = torch.get_rng_state()
-            result = func(*args, **kwargs)
-            # attention without dropout has the tag, too
-            if kwargs.get("generator") is not None or not torch.equal(before, torch.get_rng_state()):
-                on_draw()
-            return result
-
-    return Noting()  # type: ignore[no-untyped-call]
 
 
 def widened(array: Any) -> Any:
