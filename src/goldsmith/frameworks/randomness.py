@@ -12,8 +12,9 @@ from goldsmith.frameworks.framework import active
 
 
 def random_states() -> tuple[Any, ...]:
-    """Return the state of every random source, to be compared with a later one."""
-    return random.getstate(), *(framework.numerics.random_state() for framework in active())
+    """Return the state of every random source, to be compared with a later one; that has more, where a library or a
+    device was first used in between."""
+    return random.getstate(), *(state for framework in active() for state in framework.numerics.random_state())
 
 
 @contextlib.contextmanager
