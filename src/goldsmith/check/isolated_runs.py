@@ -18,7 +18,7 @@ from goldsmith.judge.traces import Call, as_numbers
 from goldsmith.judge.verdicts import CaseVerdict
 from goldsmith.runs.conditions import OP_OUTPUTS
 from goldsmith.runs.requests import IsolatedCall
-from goldsmith.runs.run import CaseRuns
+from goldsmith.runs.run import CaseRuns, Run
 
 _AS_GIVEN = ("0", "2")
 """The calls that count, by number, of the three that `worker/isolated_calls.py` makes. The one between them is given
@@ -44,7 +44,7 @@ def attribute(
                 evidence.add_calls(name, pair, workspace.golds[name].entry)
         # in a fresh worker, which has not seen any of gold's intermediate values
         tapped = workspace.run(dict.fromkeys(found.ports, (OP_OUTPUTS,)), layouts)
-        op_outputs = {name: runs.values("op_outputs").values() for name, runs in tapped.items()}
+        op_outputs = {name: list(_arrays(runs.runs["op_outputs"]).values()) for name, runs in tapped.items()}
         with workspace.one_worker():
             alone = found.run_alone(isolate)
         with workspace.one_worker():
@@ -82,11 +82,15 @@ def _run(
     if failure is not None:  # only a course could ask for a function: another implementation need not have it
         lacks = workspace.workspace.in_place and failure.kind == "import"
         return None if lacks else IsolatedResult(failure=failure)
-    arrays = {name: as_numbers(value) for name, value in run.values.items() if hasattr(value, "shape")}
+    arrays = {name: as_numbers(value) for name, value in _arrays(run).items()}
     plain = {name: value for name, value in run.values.items() if name not in arrays}
     passed = {name.partition(".")[2]: value for name, value in arrays.items() if name.startswith("gradient.")}
     calls = tuple(_answer(arrays, plain, number, call) for number in _AS_GIVEN)
     return IsolatedResult(calls, passed, classes=run.facts.modules.get(call.model, ()))
+
+
+def _arrays(run: Run) -> dict[str, Any]:
+    return {name: value for name, value in run.values.items() if hasattr(value, "shape")}
 
 
 def _answer(arrays: Mapping[str, Any], plain: Mapping[str, Any], number: str, call: Call) -> Call:
