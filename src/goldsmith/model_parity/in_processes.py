@@ -17,8 +17,6 @@ from goldsmith.process.progress import Progress
 from goldsmith.runs.implementation import SideJob
 from goldsmith.workspace.temporary import private_folder
 
-REFERENCE, CANDIDATE = "reference", "candidate"
-
 
 def judge_in_processes(
     reference: SideJob,

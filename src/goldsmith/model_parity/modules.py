@@ -26,11 +26,10 @@ from goldsmith.model_parity.result import HOLDS, MERGED, SOURCE, UNKNOWN, UNPAIR
 from goldsmith.model_parity.row_orders import NOT_COMPARABLE, RowOrders
 from goldsmith.runs.implementation import MODEL, Described, GivenCall, Implementation, Loaded
 from goldsmith.runs.requests import RunRequest
-from goldsmith.runs.run import Failure, Run
+from goldsmith.runs.run import Run
 
 MOST_ALONE = 2000
 """Calls that are made alone: a model has some dozen for each layer."""
-_NO_FAILURE = Failure(kind="raised", message="it was not run")
 
 
 @dataclass

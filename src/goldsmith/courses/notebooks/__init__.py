@@ -2,6 +2,3 @@
 
 Nothing of a notebook is run here, and no kernel is started.
 """
-
-PACKAGES = ("google.colab", "IPython", "ipywidgets", "tqdm", "tqdm.notebook")
-"""Packages that every submission may import although they are not installed: notebooks are full of them."""

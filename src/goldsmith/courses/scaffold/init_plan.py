@@ -26,7 +26,6 @@ from goldsmith.errors.course import NotACourse
 from goldsmith.errors.scaffold import NotAFolder, SettingsStand
 from goldsmith.foundation.git import git
 
-PARTS = ("settings", "marker", "gitignore", "ci", "hook", "scripts", "skills")
 DEV_UTILS = "scripts/dev_utils.py"
 _HOOK = """\
 #!/bin/sh
