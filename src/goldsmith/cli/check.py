@@ -94,15 +94,13 @@ def check(
         if implementation and submission:
             raise BadOption("--with", implementation, "either PATH or --with")
         output = Output(report, "verdict", wanted, no_color)
-        from goldsmith.judge.evidence import Evidence
-
-        evidence = Evidence() if output.wants("html") else None
         chosen = choose_subject(course, assignment, "check", ask=ask, no_color=no_color)
 
         from goldsmith.check.check import check as judge
         from goldsmith.check.request import Request
         from goldsmith.judge.evidence import Evidence
 
+        evidence = Evidence() if output.wants("html") else None
         what, steps = submission or implementation, make_progress(no_color).of(chosen.name)
         with _opened(chosen, what) as (target, opened), steps as progress:
             request = Request(
