@@ -1,7 +1,8 @@
 """What a command found, in the formats that were asked for: the screen, one report on standard output instead, files.
 
 A format is a name, and for each kind of result what renders it. Goldsmith's own formats are all in `FORMATS`: what is
-added there, every command has that finds such a result. Others are found by the entry point `goldsmith.reports`: a
+added there, every command has that finds such a result. A new kind of result is a name in `Kind` and its screen in
+`show_text`. Others are found by the entry point `goldsmith.reports`: a
 function that takes the object that `--json` prints, as plain Python values, and returns text.
 
     [project.entry-points."goldsmith.reports"]

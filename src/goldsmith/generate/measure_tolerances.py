@@ -41,7 +41,8 @@ from goldsmith.targets.target import Target
 from goldsmith.workspace.copies import make_workspaces
 
 METHOD = 5
-"""Increased whenever trials or arithmetic change. Tolerances of an older method stand until a case moves."""
+"""Increased whenever trials or arithmetic (`gold/calibration.py`) change. Tolerances of an older method stand until a
+case moves."""
 SAMPLES, NARROWED_SAMPLES = 12, 3
 _TIMEOUT_FACTOR = 20
 """Trials may take this many times as long as the recording did."""

@@ -1,7 +1,8 @@
 """Calibration: tolerances from trials, by how far the solution is from its own gold when things change that must not
 matter.
 
-Pure arithmetic over the trials' results; which trials there are is decided by the caller.
+Pure arithmetic over the trials' results; which trials there are is decided by the caller,
+`generate/measure_tolerances.py`, whose `METHOD` is increased when this arithmetic changes.
 """
 
 from __future__ import annotations

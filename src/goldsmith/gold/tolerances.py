@@ -3,6 +3,9 @@
 A measured tolerance limits two things at once, both relative to the size of the tensor: its distance as a whole
 (relative L2) and its farthest element. Elements that are pure noise in every correct implementation are *noisy*: they
 have a limit of their own, and never count as agreement.
+
+Here is what a tolerance is, and which share of it a distance uses. How one is computed from trials is in
+`gold/calibration.py`, which trials there are in `generate/measure_tolerances.py`.
 """
 
 from __future__ import annotations

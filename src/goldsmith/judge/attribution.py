@@ -1,4 +1,6 @@
-"""Find what is to blame for a case that is not right: a call by evidence, or a part by elimination.
+"""Lead through the steps from cases that are not right to what is to blame: pair traces, judge calls, then blame.
+
+The rules by which one thing is blamed and not another are in `judge/blame.py`.
 
 Which functions and methods a case runs, and which of them a record comes from, is taken from gold's record
 (`CaseEntry.runs`, `origins`), never from a submission's process.

@@ -1,4 +1,10 @@
-"""Name what is to blame for a case, by the evidence of all cases together: a call, or a part by elimination."""
+"""Name what is to blame for a case, by the evidence of all cases together: a call, or a part by elimination.
+
+The rules, in their order, are at `Blame.attributed`. To find out why a part was blamed, look at a case's `modules` in
+what `goldsmith check --json` prints. One with `source` is blamed; `inferred` says by any rule but the first, `alone`
+that it was called on gold's own inputs, `why` what was found. Where parts of the solution were tried in place of
+suspects, `judge/corrections.py` has decided (`corrected`).
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
 
 What a tensor itself may be off by is measured when gold is made (`gold/calibration.py`, `gold/tolerances.py`): that is
 a tolerance. What stands here says what follows from it. Lowering or raising a number here changes verdicts that courses
-have given: `make submissions` and `make behaviour` show which.
+have given: `make submissions` and `make behaviour` show which. So that cached ones are not used, increase `METHOD` in
+`courses/grade/grader.py` and in `mutants/cache.py`.
 """
 
 from __future__ import annotations

@@ -37,6 +37,7 @@ ADVICE: dict[Perturbation, str] = {
     "empty": "an empty batch would show it",
     "initial": "record how weights are initialised: case.initial(Model, …)",
 }
+"""What to add to a recipe so that a mutant shows, by the condition that shows it."""
 WHY: dict[Perturbation, str] = {
     "stress": "at these weights it changes nothing",
     "small": "at inputs of this size it is too small to see",
@@ -57,6 +58,7 @@ WHY: dict[Perturbation, str] = {
     "empty": "it only matters without any row",
     "initial": "initial weights never show, because the gold's are put in their place",
 }
+"""Why no case sees a mutant, by the condition that shows it."""
 
 
 def deviation(solution: Mapping[str, Any], mutant: Mapping[str, Any]) -> float:

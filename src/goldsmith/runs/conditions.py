@@ -13,6 +13,8 @@ Perturbation = Literal[
     "single", "ties", "overflow", "tiny", "huge", "empty", "initial",
 ]  # fmt: skip
 PERTURBATIONS: tuple[Perturbation, ...] = get_args(Perturbation)
+"""What `rigor` runs a mutant under that no case sees, in the order in which they are advised. What each changes is in
+`worker/perturbations.py`, what is advised in `mutants/equivalence.py`."""
 Observation = Literal["dtypes", "op_outputs", "coverage"]
 OWN, WIDE = "own", "float64"
 """Precisions: the dtype that a case has by itself, and the one in which right and wrong are farthest apart."""

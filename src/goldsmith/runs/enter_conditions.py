@@ -1,4 +1,7 @@
-"""The one place where conditions of a run are entered: those of the libraries that are in use, and of inputs."""
+"""The one place where conditions of a run are entered: those of the libraries that are in use, and of inputs.
+
+What a perturbation changes, which only `rigor` runs, is in `worker/perturbations.py`.
+"""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from goldsmith.courses.handout import kit_check
 from goldsmith.gold.manifest import CaseEntry
 from goldsmith.judge.call_limits import allow_rounding, noise_limits
 from goldsmith.judge.coverage import PartCoverage
@@ -62,3 +63,7 @@ def test_nothing_else_may() -> None:
     assert limit_of(cleared, dtype="float64") == CLOSE
     assert limit_of(cleared, error=1e-4) == CLOSE, "so small an error may well come from rounding in one call"
     assert limit_of(cleared, error=0.02) == pytest.approx(2e-4), "never so much that it would explain the case"
+
+
+def test_a_kit_that_runs_without_goldsmith_has_the_same_limit() -> None:
+    assert kit_check.CLOSE == CLOSE
