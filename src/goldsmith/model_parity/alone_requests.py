@@ -9,6 +9,7 @@ from goldsmith.judge.trace_pairs import arguments
 from goldsmith.judge.traces import Call, distance
 from goldsmith.model_parity.aligned_calls import as_shaped, correspond
 from goldsmith.model_parity.input_forms import in_form_of
+from goldsmith.model_parity.output_pairs import shape_of
 from goldsmith.runs.implementation import MODEL
 from goldsmith.runs.requests import IsolatedCall
 
@@ -22,7 +23,7 @@ def request_alone(
     same = (
         not any(id(item) in kept for item in partner.inputs)
         and arguments(partner) == arguments(call)
-        and [_shape(item) for item in partner.inputs] == [_shape(item) for item in call.inputs]
+        and [shape_of(item) for item in partner.inputs] == [shape_of(item) for item in call.inputs]
     )
     inputs, form, narrow = call.inputs, call.form, call.bfloat16
     if not same and partner.form is not None:
@@ -76,7 +77,3 @@ def _is_alike(one: Any, two: Any) -> bool:
         return False
     differing = [axis for axis, sizes in enumerate(zip(one.shape, two.shape, strict=True)) if len(set(sizes)) > 1]
     return len(differing) <= 1 and one.ndim - 1 not in differing
-
-
-def _shape(value: Any) -> tuple[int, ...]:
-    return tuple(getattr(value, "shape", ()))

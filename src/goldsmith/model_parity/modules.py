@@ -22,6 +22,7 @@ from goldsmith.model_parity.given_inputs import GivenInputs
 from goldsmith.model_parity.judge import comparable_weights
 from goldsmith.model_parity.judged_modules import JudgedModules
 from goldsmith.model_parity.module_pairs import adapter_lines, merged_modules, pair_modules
+from goldsmith.model_parity.output_pairs import shape_of, shape_words
 from goldsmith.model_parity.result import HOLDS, MERGED, SOURCE, UNKNOWN, UNPAIRED, VICTIM, ModuleParity, Role
 from goldsmith.model_parity.row_orders import NOT_COMPARABLE, RowOrders
 from goldsmith.runs.implementation import MODEL, Described, GivenCall, Implementation, Loaded
@@ -102,7 +103,7 @@ class ModuleJudge:
                 continue
             why = "" if self.orders.is_comparable(call.module) else NOT_COMPARABLE
             if call.module and call.outputs and partner.outputs and not share_outputs(call, partner):
-                shapes = (_shape_words(item.outputs[0]) for item in (call, partner))
+                shapes = (shape_words(item.outputs[0]) for item in (call, partner))
                 why = "not comparable: it returns {} in the reference, {} here".format(*shapes)
             if why:
                 self.incomparable[call.position] = why
@@ -245,7 +246,7 @@ class ModuleJudge:
     def _return_alike(self, pair: TracePair, call: Call) -> bool:
         """Say whether both return tensors of the same shapes; gradients of other results are others."""
         both = self.as_made[call.position], self._partner(pair, call)
-        return len({tuple(_shape(item) for item in found.outputs) for found in both}) == 1
+        return len({tuple(shape_of(item) for item in found.outputs) for found in both}) == 1
 
     def _gradients(
         self, side: Implementation, request: RunRequest, calls: Sequence[tuple[Call, Call]]
@@ -351,14 +352,6 @@ def _numbers(value: Any) -> Any:
     from goldsmith.gold.arrays import as_numpy
 
     return as_numpy(value)
-
-
-def _shape(value: Any) -> tuple[int, ...]:
-    return tuple(getattr(value, "shape", ()))
-
-
-def _shape_words(value: Any) -> str:
-    return "×".join(map(str, _shape(value))) or "a number"
 
 
 def _far(theirs: Any, mine: Any) -> bool:

@@ -113,7 +113,7 @@ def _question(mine: Run, theirs: Run, one: Mapping[str, Any], two: Mapping[str, 
     """Say what each side returns, and how to say which is which, with a guess by shape and order."""
     guess, free = {}, list(two)
     for path, value in one.items():
-        same = next((other for other in free if _shape(two[other]) == _shape(value)), None)
+        same = next((other for other in free if shape_of(two[other]) == shape_of(value)), None)
         if same is not None:
             free.remove(same)
             guess[_short(path)] = _short(same)
@@ -129,16 +129,16 @@ def _outputs(ran: Run) -> dict[str, Any]:
 
 
 def _described(values: Mapping[str, Any]) -> str:
-    listed = [f"{_short(path) or 'one'}: {_shape_words(value)}" for path, value in list(values.items())[:_LISTED]]
+    listed = [f"{_short(path) or 'one'}: {shape_words(value)}" for path, value in list(values.items())[:_LISTED]]
     return ", ".join(listed) + (f" and {len(values) - _LISTED} more" if len(values) > _LISTED else "")
 
 
-def _shape(value: Any) -> tuple[int, ...]:
+def shape_of(value: Any) -> tuple[int, ...]:
     return tuple(getattr(value, "shape", ()))
 
 
 def _fits(one: Any, two: Any) -> bool:
-    return (_shape(one), _kind(one)) == (_shape(two), _kind(two))
+    return (shape_of(one), _kind(one)) == (shape_of(two), _kind(two))
 
 
 def _kind(value: Any) -> str:
@@ -149,11 +149,11 @@ def _kind(value: Any) -> str:
 
 
 def _form_words(value: Any) -> str:
-    return f"{_shape_words(value)} {_kind(value)}" if _shape(value) else "a number"
+    return f"{shape_words(value)} {_kind(value)}" if shape_of(value) else "a number"
 
 
-def _shape_words(value: Any) -> str:
-    return "×".join(map(str, _shape(value))) or "a number"
+def shape_words(value: Any) -> str:
+    return "×".join(map(str, shape_of(value))) or "a number"
 
 
 def _short(path: str) -> str:
