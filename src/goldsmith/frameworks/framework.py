@@ -510,8 +510,12 @@ def writer_of(suffix: str) -> Framework:
 
 
 def framework(name: str) -> Framework:
-    """Return a framework by its name; its library is imported when it is used."""
-    return next(item for item in registered() if item.name == name)
+    """Return a framework by its name; its library is imported when it is used. One that nobody has registered here
+    raises `ModuleNotFoundError`, as a library that is missing does."""
+    found = next((item for item in registered() if item.name == name), None)
+    if found is None:
+        raise ModuleNotFoundError(f"nothing is known here of {name}", name=name)
+    return found
 
 
 @functools.cache

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
+from goldsmith.errors.recipe import MissingPackage
 from goldsmith.gold.arrays import array_hash, is_array
 from goldsmith.gold.labels import Labels, Tagged, as_texts, from_texts
 from goldsmith.gold.value_text import NotText, text_of, value_as_json, value_from_json
@@ -114,3 +115,8 @@ def test_numbers_stand_in_short_lines_and_each_key_in_its_own() -> None:
 def test_what_text_would_change_is_not_written_as_text(value: Any) -> None:
     with pytest.raises(NotText):
         value_as_json(value)
+
+
+def test_arrays_of_a_library_that_nobody_has_registered_here_say_what_is_missing() -> None:
+    with pytest.raises(MissingPackage, match="needs tinygrad"):
+        value_from_json({"@tinygrad.float32": [1.0]})
