@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from goldsmith.errors.parity import NotCallable
-from goldsmith.frameworks.framework import Models, conditions, is_module, models_of, without_gradients
+from goldsmith.frameworks.framework import conditions, is_module, models_of, without_gradients
+from goldsmith.frameworks.protocols import Models
 from goldsmith.frameworks.randomness import random_state_kept
 from goldsmith.gold.arrays import dtype_name, is_tensor
 from goldsmith.gold.tolerances import SAFETY

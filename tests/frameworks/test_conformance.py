@@ -9,6 +9,7 @@ import pytest
 
 from frameworks.conformance import *  # noqa: F403
 from frameworks.conformance import Sample
+from frameworks.model_conformance import *  # noqa: F403
 from goldsmith.frameworks.framework import Framework, framework
 
 WHOLE = ("bool", "uint8", "int8", "int16", "int32", "int64")

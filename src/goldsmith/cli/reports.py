@@ -365,8 +365,7 @@ class Output:
         ok: bool = True,
         more: msgspec.Struct | None = None,
     ) -> None:
-        """Give all that was found in every format that was asked for; `subjects` are `items`, unless others are
-        shown."""
+        """Give all that was found in every format asked for; `subjects` are `items`, unless others are shown."""
         result = Result(
             kind=self.kind,
             command=self.report.command,

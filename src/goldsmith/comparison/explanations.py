@@ -383,10 +383,9 @@ def _fits_in(numbers: Array, name: str) -> Any:
 def _places(shape: tuple[int, ...], most: int) -> tuple[Array, ...]:
     """Return the indices of a few elements spread over the whole array, the same every time."""
     size = math.prod(shape)
-    if size <= most:
-        flat = np.arange(size)
-    else:
-        flat = (np.arange(most, dtype=np.uint64) * np.uint64(_STRIDE) >> np.uint64(11)).astype(np.int64) % size
+    flat = np.arange(min(size, most))
+    if size > most:
+        flat = (flat.astype(np.uint64) * np.uint64(_STRIDE) >> np.uint64(11)).astype(np.int64) % size
     return np.unravel_index(flat, shape) if shape else ()
 
 

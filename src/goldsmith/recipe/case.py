@@ -329,10 +329,8 @@ class Case:
             yield "keeps no input, so nobody can retrace it; hand its data in through case.input"
         if self._tracer.drew:
             yield "its model drew random numbers while it ran (dropout?); nobody else can match what depends on them"
-        for framework in active():
-            seed = framework.numerics.initial_seed()
-            if seed not in (None, self.seed):
-                yield f"it set a seed of its own, {seed}; the one recorded is {self.seed}"
+        for seed in {item.numerics.initial_seed() for item in active()} - {None, self.seed}:
+            yield f"it set a seed of its own, {seed}; the one recorded is {self.seed}"
 
     def allowed(self) -> dict[str, dict[str, str]]:
         """Return what was accepted by name, by path in the payload; `*` stands for the whole case."""

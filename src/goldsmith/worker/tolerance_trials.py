@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from goldsmith.foundation.nested import leaves_in
-from goldsmith.frameworks.framework import Watch, active
+from goldsmith.frameworks.framework import active
+from goldsmith.frameworks.protocols import Watch
 from goldsmith.gold.arrays import (
     difference_of,
     dtype_name,

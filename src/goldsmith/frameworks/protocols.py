@@ -1,0 +1,389 @@
+"""What a framework offers: the functions of its modules `arrays`, `models`, `numerics` and `process`.
+
+How frameworks are found is in `framework.py`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+
+class Watch:
+    """What a run under conditions has shown of itself.
+
+    pure:        everything was computed in float64, as far as was watched
+    foreign:     something was rounded outside of the library
+    rounded_to:  the dtypes that results were rounded to, by name
+    operations:  how many operations noise has disturbed; `wide`, how many of them rounded to float64
+    outputs:     what operations returned, by number, if that is to be kept
+    optimisers:  the course's own optimisers that took steps, by class, with the most that they were given
+    """
+
+    def __init__(self) -> None:
+        self.pure, self.foreign = True, False
+        self.rounded_to: tuple[str, ...] = ()
+        self.operations = self.wide = 0
+        self.outputs: dict[str, Any] = {}
+        self.optimisers: dict[str, Any] = {}
+
+
+class Arrays(Protocol):
+    """A library's arrays."""
+
+    TYPES: tuple[type, ...]
+    """The classes of its arrays."""
+
+    def dtype(self, array: Any) -> str:
+        """Name an array's dtype, as all libraries do: `float32`."""
+        ...
+
+    def to_numpy(self, array: Any) -> Any:
+        """Return the same numbers on the host, as an array of NumPy or, for a dtype that NumPy lacks, `Bfloat16`."""
+        ...
+
+    def raw_bytes(self, array: Any) -> memoryview:
+        """Return the bytes of its numbers, in the order of its axes."""
+        ...
+
+    def from_numpy(self, array: Any, dtype: str = "") -> Any:
+        """Return what `to_numpy` returns as an array of this library, in another dtype if one is named."""
+        ...
+
+    def like(self, values: Any, template: Any) -> Any:
+        """Return an array of any library as one of this library, on the template's device."""
+        ...
+
+    def copy(self, array: Any) -> Any:
+        """Copy the numbers, where they are; no gradients go back to the original."""
+        ...
+
+    def host_copy(self, array: Any) -> Any:
+        """Copy the numbers to the host, in the order of the axes."""
+        ...
+
+    def detached(self, array: Any) -> Any:
+        """Return the array without its history."""
+        ...
+
+    def learning_as(self, array: Any, template: Any) -> Any:
+        """Let gradients be recorded for an array if they are for the template."""
+        ...
+
+    def place(self, array: Any, device: str) -> Any:
+        """Return an array on a device."""
+        ...
+
+    def cast(self, array: Any, dtype: str) -> Any:
+        """Return floating numbers in a dtype, complex ones in the one with such parts."""
+        ...
+
+    def moved(self, array: Any, device: Any, dtype: str) -> Any:
+        """Return a fresh copy on a device, floating numbers in a dtype if one is named."""
+        ...
+
+    def shifted(self, array: Any, moves: Any) -> Any:
+        """Add an array of NumPy, in this array's dtype."""
+        ...
+
+    def overwrite(self, array: Any, values: Any) -> None:
+        """Write other numbers into an array."""
+        ...
+
+    def stress_array(self, array: Any, name: str, seed: int) -> bool:
+        """Redraw a floating array in place, from its name and a seed; return whether that can be."""
+        ...
+
+    def concatenate(self, parts: Sequence[Any], axis: int = 0) -> Any:
+        """Join arrays along an axis."""
+        ...
+
+    def stack(self, parts: Sequence[Any], axis: int = 0) -> Any:
+        """Join arrays along a new axis."""
+        ...
+
+    def as_pairs(self, array: Any) -> Any:
+        """Return complex numbers as pairs along a new last axis."""
+        ...
+
+    def equal(self, one: Any, two: Any) -> bool:
+        """Say whether two arrays of this library have the same shape and numbers."""
+        ...
+
+    def memory_id(self, array: Any) -> int:
+        """Return where an array's memory begins, which arrays may share."""
+        ...
+
+    def is_dense(self, array: Any) -> bool:
+        """Say whether every element is stored."""
+        ...
+
+    def is_storable(self, array: Any) -> bool:
+        """Say whether a file can hold its numbers for other readers."""
+        ...
+
+    def refusal(self, array: Any) -> tuple[str, str] | None:
+        """Say what an array is whose numbers cannot be compared, and what to do; None if they can."""
+        ...
+
+    def is_inference(self, array: Any) -> bool:
+        """Say whether no gradients can ever be recorded for an array."""
+        ...
+
+    def unwrapped(self, array: Any) -> Any:
+        """Return the array behind what code sees inside the library's transformations."""
+        ...
+
+    def device_of(self, array: Any) -> Any:
+        """Return what compares a large array on its device (`frameworks/torch/device_pass.py`); None for the host."""
+        ...
+
+    def save(self, payload: Mapping[str, Any]) -> bytes:
+        """Encode nested arrays and plain values as the library's own files are."""
+        ...
+
+    def load(self, path: Path, *, mapped: bool = False) -> Any:
+        """Read such a file, which may be forged; mapped into memory, where that can be."""
+        ...
+
+    def save_tensors(self, tensors: Mapping[str, Any], metadata: dict[str, str] | None = None) -> bytes:
+        """Encode arrays by name, those of NumPy too, as a safetensors file."""
+        ...
+
+    def load_tensors(self, path: Path) -> dict[str, Any]:
+        """Read a safetensors file as arrays of this library."""
+        ...
+
+
+class Models(Protocol):
+    """Models of a library, or of several that are built on it."""
+
+    TYPES: tuple[type, ...]
+    """The classes of its models."""
+    OPTIMISERS: tuple[type, ...]
+    """The classes of its optimisers."""
+    LoadedModule: Callable[..., Any]
+    """Put gold's weights into a model (`weights/loaded.py`); `ConvertedModule` those that a function converts."""
+    ConvertedModule: Callable[..., Any]
+    WorkingModel: Callable[..., Any]
+    """A model that can run in any precision, with other weights, and is what it was afterwards."""
+    WeightUse: Callable[[Any], Any]
+    """An observer of which weights a model's outputs are computed from: its `names()`."""
+    ForwardCalls: Callable[[Any], Any]
+    """Tells a listener of calls that no hook sees."""
+
+    def modules(self, model: Any) -> dict[str, Any]:
+        """Return the model and its submodules by name; its own is empty."""
+        ...
+
+    def is_library_class(self, kind: type) -> bool:
+        """Say whether a class of modules is the library's own."""
+        ...
+
+    def on_enter(self, module: Any, call: Callable[[Any, Any, Any], None]) -> Any:
+        """Call with a module and its arguments when it is called; the handle's `remove` ends that."""
+        ...
+
+    def on_leave(self, module: Any, call: Callable[[Any, Any, Any, Any], None], *, always: bool = False) -> Any:
+        """Call with a module, its arguments and what it returned; if it raises, with None, and only if `always`."""
+        ...
+
+    def weights(self, model: Any) -> dict[str, Any]:
+        """Return a model's weights and the other arrays that it keeps, by name."""
+        ...
+
+    def unbuilt(self, model: Any) -> str:
+        """Name a weight that has no shape yet; empty if there is none."""
+        ...
+
+    def state(self, model: Any) -> dict[str, Any]:
+        """Return the same without gradients."""
+        ...
+
+    def put(self, model: Any, weights: Mapping[str, Any]) -> Any:
+        """Return the model with these weights, by its own names; those of a library may be written over."""
+        ...
+
+    def put_back(self, model: Any, before: Mapping[str, Any]) -> None:
+        """Write weights into a model again, as `state` gave them."""
+        ...
+
+    def parameters(self, model: Any) -> dict[str, Any]:
+        """Return what is learned, each once, by name."""
+        ...
+
+    def named_parameters(self, model: Any) -> dict[str, Any]:
+        """Return what is learned by all of its names, also what the model has not registered."""
+        ...
+
+    def gradients(self, model: Any) -> dict[str, Any]:
+        """Return each parameter's gradient by name, None where it has none."""
+        ...
+
+    def clear_gradients(self, model: Any) -> None:
+        """Forget all gradients."""
+        ...
+
+    def kinds(self, model: Any) -> dict[str, str]:
+        """Say of each parameter whether it is a matrix, a table or something else (`runs/implementation.py`)."""
+        ...
+
+    def weight_facts(self, model: Any) -> Any:
+        """Return which weights are buffers, and which are tied."""
+        ...
+
+    def unused_parameters(self, model: Any, returned: Any) -> tuple[str, ...]:
+        """Return the parameters that what a model returned was not computed from."""
+        ...
+
+    def pairs_by_numbers(self, mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> Iterator[tuple[str, str, bool]]:
+        """Yield weights that hold nearly the same numbers, and whether theirs are stored the other way round."""
+        ...
+
+    def numbers_held(self, placed: Any, weights: Any, own: Any, put: Any) -> Any:
+        """Compare a model's own weights with those that were put in their place (`HeldNumbers`)."""
+        ...
+
+    def round_weights(self, own: Mapping[str, Any], dtypes: Mapping[str, str]) -> None:
+        """Round weights in their place."""
+        ...
+
+    def stress(self, model: Any, seed: int) -> None:
+        """Move every parameter off its identity."""
+        ...
+
+    def place(self, model: Any, device: str) -> Any:
+        """Return the model on a device."""
+        ...
+
+    def in_precision(self, model: Any, dtype: str) -> Any:
+        """Return the model with its weights in a floating dtype."""
+        ...
+
+    def set_training(self, model: Any, training: bool) -> None:
+        """Switch a model or module to training or evaluation."""
+        ...
+
+    def optimiser(self, model: Any) -> Any:
+        """Return the plainest optimiser of a model's parameters."""
+        ...
+
+
+class Numerics(Protocol):
+    """How a library computes."""
+
+    disturbs_operations: bool
+    """Whether noise can be added to what its operations return."""
+
+    def conditions(self, watch: Watch, **wanted: Any) -> contextlib.AbstractContextManager[None]:
+        """Hold the conditions that `conditions` below describes; one that the library cannot hold changes nothing."""
+        ...
+
+    def undisturbed(self) -> contextlib.AbstractContextManager[Any]:
+        """Suspend what disturbs or counts operations within this context."""
+        ...
+
+    def with_gradients(self) -> contextlib.AbstractContextManager[Any]:
+        """Record gradients within this context."""
+        ...
+
+    def records_gradients(self) -> bool:
+        """Say whether gradients are recorded."""
+        ...
+
+    def passed_back(
+        self,
+        call: Callable[..., Any],
+        form: Any,
+        tensors: Sequence[Any],
+        weights: Callable[[], Mapping[str, Any]],
+        frozen: Collection[str] = (),
+    ) -> dict[str, Any]:
+        """Return the gradients that a call passes back to its inputs and weights, for a fixed direction."""
+        ...
+
+    def backward_total(
+        self,
+        returned: Any,
+        values: Mapping[str, Any],
+        outputs: Sequence[str],
+        loss: Callable[[Any], Any] | None,
+        seed: int,
+    ) -> Any:
+        """Return the number that gradients are taken of: the loss, else a fixed random combination of the outputs."""
+        ...
+
+    def gradients_of(self, records: Sequence[Any], sources: Mapping[str, Any]) -> dict[str, Any]:
+        """Differentiate every differentiable record with respect to every source."""
+        ...
+
+    def last_place_noise(self, seed: int, unit: float = 0.0) -> Callable[[Any], Any]:
+        """Return a function that moves numbers by at most one unit in the last place of float32, or by another unit."""
+        ...
+
+    def without_gradients(self) -> contextlib.AbstractContextManager[Any]:
+        """Record no gradients within this context."""
+        ...
+
+    def seed(self, seed: int, *, threads: int | None = None) -> None:
+        """Seed all random sources, and switch to deterministic algorithms."""
+        ...
+
+    def tolerate_nondeterminism(self) -> None:
+        """Allow operations that have no deterministic form."""
+        ...
+
+    def initial_seed(self) -> int | None:
+        """Return the seed of the global random state; None where that is not known."""
+        ...
+
+    def random_state(self) -> tuple[Any, ...]:
+        """Return the state of all random sources, to be compared with a later one."""
+        ...
+
+    def draw_watch(self) -> Callable[[], bool]:
+        """Return a function that says whether numbers were drawn since; inside transformations of functions, too."""
+        ...
+
+    def random_state_kept(self, seed: int | None = None) -> contextlib.AbstractContextManager[None]:
+        """Leave all random sources as they were; seed them, if there is a seed."""
+        ...
+
+    def widened(self, array: Any) -> Any:
+        """Return an inexact array as a run in float64 has it."""
+        ...
+
+    def disturb(self, array: Any, generator: Any, least: float = 0.0) -> Any:
+        """Move each element of an inexact array by at most one unit in the last place, or by `least` times its size if
+        that is more; whole numbers stay."""
+        ...
+
+
+class Process(Protocol):
+    """A library in a process, and what is there for it."""
+
+    def preload(self) -> None:
+        """Import all that children will need, before they are forked; start no thread."""
+        ...
+
+    def devices(self) -> list[str]:
+        """List the devices besides the CPU."""
+        ...
+
+    def device_names(self) -> list[str]:
+        """List them as their makers call them."""
+        ...
+
+    def has_device(self, device: str) -> bool:
+        """Say whether arrays can be made on a device."""
+        ...
+
+    def environment(self, device: str) -> dict[str, Any]:
+        """Return the fields of `gold.facts.Environment` that the library knows."""
+        ...
+
+    def cpu_capability(self) -> str:
+        """Name the instruction set that is used; empty where there is no choice."""
+        ...
