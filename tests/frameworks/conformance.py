@@ -19,8 +19,7 @@ import numpy as np
 import pytest
 
 from goldsmith.frameworks import framework as seam
-from goldsmith.frameworks.framework import Framework, framework_of
-from goldsmith.frameworks.protocols import Watch
+from goldsmith.frameworks.framework import Framework, Watch, framework_of
 from goldsmith.frameworks.randomness import random_state_kept, random_states
 from goldsmith.gold.arrays import array_hash, as_numpy, dtype_name, is_array, leaf_facts
 from goldsmith.gold.safetensors_reader import Bfloat16

@@ -17,13 +17,32 @@ from collections.abc import Iterator
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeGuard, cast
 
-from goldsmith.frameworks.protocols import Arrays, Models, Numerics, Process, Watch
-
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
+    from goldsmith.frameworks.protocols import Arrays, Models, Numerics, Process
+
 GROUP = "goldsmith.frameworks"
 _OWN = {"numpy": "goldsmith.frameworks.numpy", "torch": "goldsmith.frameworks.torch"}
+
+
+class Watch:
+    """What a run under conditions has shown of itself.
+
+    pure:        everything was computed in float64, as far as was watched
+    foreign:     something was rounded outside of the library
+    rounded_to:  the dtypes that results were rounded to, by name
+    operations:  how many operations noise has disturbed; `wide`, how many of them rounded to float64
+    outputs:     what operations returned, by number, if that is to be kept
+    optimisers:  the course's own optimisers that took steps, by class, with the most that they were given
+    """
+
+    def __init__(self) -> None:
+        self.pure, self.foreign = True, False
+        self.rounded_to: tuple[str, ...] = ()
+        self.operations = self.wide = 0
+        self.outputs: dict[str, Any] = {}
+        self.optimisers: dict[str, Any] = {}
 
 
 class Framework:
@@ -39,19 +58,19 @@ class Framework:
 
     @functools.cached_property
     def arrays(self) -> Arrays:
-        return cast(Arrays, self._part("arrays"))
+        return cast("Arrays", self._part("arrays"))
 
     @functools.cached_property
     def models(self) -> Models:
-        return cast(Models, self._part("models"))
+        return cast("Models", self._part("models"))
 
     @functools.cached_property
     def numerics(self) -> Numerics:
-        return cast(Numerics, self._part("numerics"))
+        return cast("Numerics", self._part("numerics"))
 
     @functools.cached_property
     def process(self) -> Process:
-        return cast(Process, self._part("process"))
+        return cast("Process", self._part("process"))
 
     def preload(self) -> None:
         """Import the library and all that is known of it: children that are forked then have it already."""

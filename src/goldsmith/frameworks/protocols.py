@@ -8,26 +8,10 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-
-class Watch:
-    """What a run under conditions has shown of itself.
-
-    pure:        everything was computed in float64, as far as was watched
-    foreign:     something was rounded outside of the library
-    rounded_to:  the dtypes that results were rounded to, by name
-    operations:  how many operations noise has disturbed; `wide`, how many of them rounded to float64
-    outputs:     what operations returned, by number, if that is to be kept
-    optimisers:  the course's own optimisers that took steps, by class, with the most that they were given
-    """
-
-    def __init__(self) -> None:
-        self.pure, self.foreign = True, False
-        self.rounded_to: tuple[str, ...] = ()
-        self.operations = self.wide = 0
-        self.outputs: dict[str, Any] = {}
-        self.optimisers: dict[str, Any] = {}
+if TYPE_CHECKING:
+    from goldsmith.frameworks.framework import Watch
 
 
 class Arrays(Protocol):

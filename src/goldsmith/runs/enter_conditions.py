@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from goldsmith.frameworks import framework
-from goldsmith.frameworks.framework import arrays_of, numerics_of
-from goldsmith.frameworks.protocols import Watch
+from goldsmith.frameworks.framework import Watch, arrays_of, numerics_of
 from goldsmith.gold.arrays import is_tensor
 from goldsmith.runs.conditions import OWN, WIDE, Conditions
 

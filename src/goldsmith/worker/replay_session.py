@@ -19,8 +19,7 @@ from typing import Any, TypeVar
 
 from goldsmith.foundation.nested import leaves_in, walk
 from goldsmith.foundation.wording import in_words
-from goldsmith.frameworks.framework import active, arrays_of, models_of
-from goldsmith.frameworks.protocols import Watch
+from goldsmith.frameworks.framework import Watch, active, arrays_of, models_of
 from goldsmith.gold.arrays import is_array, judged_part
 from goldsmith.gold.files import trace_as_bytes
 from goldsmith.instruments.coverage import Coverage

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from goldsmith.foundation.nested import leaves_in
-from goldsmith.frameworks.framework import active
-from goldsmith.frameworks.protocols import Watch
+from goldsmith.frameworks.framework import Watch, active
 from goldsmith.gold.arrays import (
     difference_of,
     dtype_name,

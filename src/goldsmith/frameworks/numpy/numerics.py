@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from goldsmith.frameworks.protocols import Watch
+from goldsmith.frameworks.framework import Watch
 from goldsmith.frameworks.randomness import noting_draws
 
 disturbs_operations = False

@@ -12,7 +12,7 @@ import functools
 from collections.abc import Iterator
 from typing import Any
 
-from goldsmith.frameworks.protocols import Watch
+from goldsmith.frameworks.framework import Watch
 from goldsmith.frameworks.torch.rounding_noise import EXACT, is_compiling
 from goldsmith.gold.arrays import numbers_of
 from goldsmith.gold.precision import is_exact

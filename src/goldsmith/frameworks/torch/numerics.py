@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from goldsmith.foundation.on_import import when_imported
-from goldsmith.frameworks.protocols import Watch
+from goldsmith.frameworks.framework import Watch
 from goldsmith.frameworks.torch.float64_mode import in_float64, noting_dtypes, to_float64
 from goldsmith.frameworks.torch.gradients import backward_total as backward_total
 from goldsmith.frameworks.torch.gradients import gradients_of as gradients_of

@@ -16,7 +16,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from goldsmith.frameworks.protocols import Watch
+from goldsmith.frameworks.framework import Watch
 
 if TYPE_CHECKING:
     import torch

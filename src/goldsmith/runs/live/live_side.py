@@ -6,8 +6,7 @@ import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from goldsmith.frameworks.framework import arrays_of, modelling, models_of, numerics_of
-from goldsmith.frameworks.protocols import Watch
+from goldsmith.frameworks.framework import Watch, arrays_of, modelling, models_of, numerics_of
 from goldsmith.frameworks.randomness import random_state_kept, random_states
 from goldsmith.gold.arrays import array_hash, dtype_name, is_array, is_inexact, is_tensor
 from goldsmith.instruments.module_traces import Tracer
