@@ -8,9 +8,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from goldsmith.judge.case import without_blind_records
-from goldsmith.judge.criteria import Criteria
+from goldsmith.judge.case import Judge
 from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, INCONCLUSIVE, CaseVerdict
+from goldsmith.weights.rules import Adapter
 from support.calibration_course import calibrated
 from support.course import CourseOnDisk
 from support.gold_judgement import judge
@@ -50,10 +50,11 @@ def test_where_nothing_else_was_recorded_it_is_inconclusive(course: CourseOnDisk
     gold = calibrated(course, recipe_body('"float64": "x", "noise": "x"'), "import torch", CANCELLED)["gold_output"]
     found = judge({"output": gold.output + 0.0625}, gold).comparison
     assert found.agrees
-    verdict = CaseVerdict(name="a", title="", outcome=AGREES, natural=found.leaves, leaves=found.leaves)
-    accepted = Criteria(gold, lambda name, value: False)
-    assert without_blind_records(verdict, accepted) == verdict, "the recipe says that it may be noise"
+    verdict = CaseVerdict(name=gold.name, title="", outcome=AGREES, natural=found.leaves, leaves=found.leaves)
+    accepted = Judge({gold.name: gold}, Adapter())
+    assert accepted.without_blind_records(verdict) == verdict, "the recipe says that it may be noise"
     entry = msgspec.structs.replace(gold.entry, allowed={})  # as in gold that was made before noise was looked at
-    plain = without_blind_records(verdict, Criteria(dataclasses.replace(gold, entry=entry), lambda name, value: False))
+    before = Judge({gold.name: dataclasses.replace(gold, entry=entry)}, Adapter())
+    plain = before.without_blind_records(verdict)
     assert (plain.outcome, plain.kind) == (COULD_NOT_RUN, INCONCLUSIVE)
     assert plain.reason.startswith("inconclusive: the output is all that was recorded, and rounding alone moves it by ")

@@ -35,7 +35,6 @@ from goldsmith.judge.bounds import (
     bounded_by,
     seconds_in_all,
 )
-from goldsmith.judge.case import without_blind_records
 from goldsmith.judge.coverage import PartCoverage
 from goldsmith.judge.parts import RIGHT, judge_parts
 from goldsmith.judge.policy import CLEAR
@@ -211,7 +210,7 @@ def _attribute(
             request.evidence.add_case(case, context.judge.criteria(case.name), runs[case.name])
     failed = [*verdicts.values(), *replayed.excused]
     unseen = not_given(target, workspace.workspace, failed, confined=request.confined is not None)
-    found = [without_blind_records(item, context.judge.criteria(item.name)) for item in verdicts.values()]
+    found = [context.judge.without_blind_records(item) for item in verdicts.values()]
     parts = tuple(judge_parts(found, shown, lambda name: is_hollow(opened.golds[name])))
     outcome = gravest(item.outcome for item in found)
     first = first_case([item for item in found if item.outcome != ERROR], shown)

@@ -75,6 +75,29 @@ class Judge:
                 verdict = msgspec.structs.replace(verdict, reason=f"goldsmith could not judge this: {error!r}")
         return verdict
 
+    def blind_records(self, verdict: CaseVerdict) -> list[str]:
+        """List what agrees in a case only because rounding moves gold itself as far, but for what the recipe allows to
+        be noise. It is known once all runs of the case are judged: in float64, tolerances are smaller."""
+        if verdict.outcome != AGREES:
+            return []
+        criteria = self.criteria(verdict.name)
+        met = criteria.variants.get(verdict.met, criteria)
+        in_float64 = {leaf.path for leaf in verdict.leaves} if verdict.judged_in == "float64" else set()
+        tolerances = {path: sharper(item) if path in in_float64 else item for path, item in met.tolerances.items()}
+        allowed = met.gold.entry.allowed
+        return [path for path in undecided(tolerances, verdict.natural) if not is_allowed(allowed, path, ALLOWED_NOISE)]
+
+    def without_blind_records(self, verdict: CaseVerdict) -> CaseVerdict:
+        """Return a verdict that does not rest on blind records. Where nothing else was recorded, nothing can be
+        said."""
+        blind = self.blind_records(verdict)
+        if not blind:
+            return verdict
+        name, because = shown_path(blind[0]), moved_by_rounding("it")
+        if len(blind) < len(verdict.natural):
+            return msgspec.structs.replace(verdict, notes=(*verdict.notes, f"{name} was not judged: {because}"))
+        return inconclusive(verdict, f"{name} is all that was recorded, and {because}")
+
     def layouts_of(self, case: str) -> list[str]:
         """List the adapter's layouts that make a difference to a case."""
         return self.adapter.layouts_of(self.weight_names(case))
@@ -115,24 +138,6 @@ def judge_case(criteria: Criteria, replayed: CaseRuns, *, guessing: bool = True)
     best = min(judged, key=lambda item: (item.outcome != AGREES, _distance(item)))
     best = _with_side_effects(best, variants[best.met], replayed)
     return with_caveat(best, gold, criteria.expected, replayed.values("plain"))
-
-
-def without_blind_records(verdict: CaseVerdict, criteria: Criteria) -> CaseVerdict:
-    """Return a verdict that does not rest on records that agree only because rounding moves gold itself as far, but for
-    those that the recipe allows to be noise. Where nothing else was recorded, nothing can be said."""
-    if verdict.outcome != AGREES:
-        return verdict
-    met = criteria.variants.get(verdict.met, criteria)
-    in_float64 = {leaf.path for leaf in verdict.leaves} if verdict.judged_in == "float64" else set()
-    tolerances = {path: sharper(item) if path in in_float64 else item for path, item in met.tolerances.items()}
-    allowed = met.gold.entry.allowed
-    blind = [path for path in undecided(tolerances, verdict.natural) if not is_allowed(allowed, path, ALLOWED_NOISE)]
-    if not blind:
-        return verdict
-    name, because = shown_path(blind[0]), moved_by_rounding("it")
-    if len(blind) < len(verdict.natural):
-        return msgspec.structs.replace(verdict, notes=(*verdict.notes, f"{name} was not judged: {because}"))
-    return inconclusive(verdict, f"{name} is all that was recorded, and {because}")
 
 
 def is_settled(verdict: CaseVerdict) -> bool:

@@ -6,7 +6,7 @@ import contextlib
 import math
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,8 +15,8 @@ import msgspec
 from goldsmith.check.check_context import CheckContext
 from goldsmith.check.replay_workspace import ReplayWorkspace
 from goldsmith.foundation.wording import count_of, line_place
-from goldsmith.judge.case import is_settled
-from goldsmith.judge.decision import shown_path
+from goldsmith.judge.case import Judge, is_settled
+from goldsmith.judge.decision import moved_by_rounding, shown_path
 from goldsmith.judge.policy import CLEAR, SAME
 from goldsmith.judge.reduced_precision import is_excused
 from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, CUT_OFF, ERROR, CaseVerdict
@@ -53,6 +53,7 @@ _NO_FORMULAS = frozenset({"dropout", "detached", "overflows", "frozen"})
 _DRAWN: frozenset[Perturbation] = frozenset({"draws", "moved"})
 _RUNS = (PLAIN, FLOAT64)
 _OVERWRITING = 'set overwriting = "differs" for this assignment, where that counts as wrong'
+_BLIND = "record what it is made from, too, or choose inputs at which rounding moves it less"
 
 
 class Stopped(Exception):
@@ -88,7 +89,7 @@ class MutantRunner:
                 elif screened.accepted:
                     found = finding(mutant, EQUIVALENT, reason=f"the recipe accepts it: {screened.accepted}")
                 else:
-                    found = self._probe(pooled.stage, mutant, cases, screened.replays)
+                    found = self._probe(pooled.stage, mutant, cases, screened)
                 pooled.dirty = found.outcome == CRASHED  # a process of it may still be running
         seconds = time.monotonic() - started
         return msgspec.structs.replace(found, beside=self.baselines(mutant), seconds=seconds)
@@ -98,10 +99,13 @@ class MutantRunner:
         started = time.monotonic()
         with self._borrow(variant) as pooled:
             screened = self._screen(pooled.stage, list(self.baseline.replays))
-            if screened.against is None:
-                found = finding(variant, EQUIVALENT, reason="accepted by every case")
-            else:
+            unsaid = _against(screened.without_blind_records(self.checking.judge))
+            if screened.against is not None:
                 found = _caught(variant, screened.against)
+            elif unsaid is not None:
+                found = finding(variant, UNTRIED, case=unsaid.name, reason=unsaid.reason)
+            else:
+                found = finding(variant, EQUIVALENT, reason="accepted by every case")
             pooled.dirty = found.outcome == CRASHED
         if found.cut_off:
             found = finding(variant, UNTRIED, reason=found.reason, cut_off=True)
@@ -164,15 +168,15 @@ class MutantRunner:
             again = stage.replay(self.baseline.quick(cases), (PLAIN, REPEAT))
             met = {item.met for item in seen.values() if item.met and _is_exact(item)}
             variant = f"it does what the variant {', '.join(sorted(met))} does" if met else ""
-            return _Screened(_against(self.checking.strategy(stage).judge_runs(again)), replays, variant)
+            return _Screened(_against(self.checking.strategy(stage).judge_runs(again)), replays, seen, variant)
         verdict = self.checking.strategy(stage).judge_runs({name: replays[name]})[name]
         if verdict.outcome == AGREES or self._may_agree_in_another_layout(stage, name):
             heard = self.checking.strategy(stage)
             heard.run_cases(cases)
             layout = next(iter(heard.layouts.values()), "")
             right = f"right, its weights lying as layout {layout!r} says" if layout else ""
-            return _Screened(_against(heard.verdicts), heard.replays, right)
-        return _Screened(verdict, replays)
+            return _Screened(_against(heard.verdicts), heard.replays, heard.verdicts, right)
+        return _Screened(verdict, replays, {name: verdict})
 
     def _may_agree_in_another_layout(self, stage: ReplayWorkspace, case: str) -> bool:
         """Say whether the mutant might be right with its weights in a layout that the adapter allows."""
@@ -185,10 +189,9 @@ class MutantRunner:
 
     # --- would any case see it? ---------------------------------------------------------------------------------------
 
-    def _probe(
-        self, stage: ReplayWorkspace, mutant: Mutant, cases: Sequence[str], replays: Mapping[str, CaseRuns]
-    ) -> Finding:
+    def _probe(self, stage: ReplayWorkspace, mutant: Mutant, cases: Sequence[str], screened: _Screened) -> Finding:
         """Decide on a mutant that no case sees: it survived, unless no run tells it from the solution."""
+        replays = screened.replays
         careless = [
             name
             for name in cases
@@ -197,6 +200,10 @@ class MutantRunner:
         if careless:
             return finding(mutant, SURVIVED, reason=f"it overwrites an input in {careless[0]}", advice=_OVERWRITING)
         own = max(self._apart(name, replays[name]) for name in cases)
+        unjudged = self._only_in_blind_records(screened, cases) if own > SAME else ""
+        if unjudged:
+            reason = f"off by {own:.0e}, and only where nothing is judged: {unjudged}"
+            return finding(mutant, SURVIVED, reason=reason, advice=_BLIND, deviation=own)
         shown, shown_by, tried, cut_off = self._try_conditions(stage, cases)
         if not shown:
             reason = "no case sees it, and there is no other condition to try it under"
@@ -258,13 +265,25 @@ class MutantRunner:
         replay = stage.replay([case], (PERTURBED[condition],))[case]
         return expected is not None and _apart_under(condition, expected, replay) > CLEAR
 
-    def _apart(self, case: str, replay: CaseRuns) -> float:
+    def _only_in_blind_records(self, screened: _Screened, cases: Sequence[str]) -> str:
+        """Say what is not judged of the case that is farthest off, if all cases are off in such records alone."""
+        blind = {name: self.checking.judge.blind_records(screened.verdicts[name]) for name in cases}
+        if any(self._apart(name, screened.replays[name], blind[name]) > SAME for name in cases):
+            return ""
+        worst = max(cases, key=lambda name: self._apart(name, screened.replays[name]))
+        return moved_by_rounding(f"{shown_path(blind[worst][0])} of case {worst}")
+
+    def _apart(self, case: str, replay: CaseRuns, ignored: Collection[str] = ()) -> float:
         """Return the deviation in float64; in the natural dtype where that is float64 or the solution needs it."""
         solution = self.baseline.replays[case]
-        natural = solution.values("plain"), replay.values("plain")
+
+        def values(runs: CaseRuns, run: str) -> dict[str, Any]:
+            return {path: leaf for path, leaf in runs.values(run).items() if path not in ignored}
+
+        natural = values(solution, "plain"), values(replay, "plain")
         if solution.runs["float64"].failure:
             return deviation(*natural)
-        wide = deviation(solution.values("float64"), replay.values("float64"))
+        wide = deviation(values(solution, "float64"), values(replay, "float64"))
         return max(wide, deviation(*map(only_wide, natural)))
 
 
@@ -275,11 +294,16 @@ def _apart_under(condition: Perturbation, solution: Mapping[str, Any], replay: C
 
 @dataclass(frozen=True)
 class _Screened:
-    """The verdict of the first case that sees a mutant, or None; the replays; why the recipe or adapter accepts it."""
+    """The verdict of the first case that sees a mutant, or None; the replays and their verdicts; why the recipe or
+    adapter accepts it."""
 
     against: CaseVerdict | None
     replays: Mapping[str, CaseRuns]
+    verdicts: Mapping[str, CaseVerdict]
     accepted: str = ""
+
+    def without_blind_records(self, judge: Judge) -> dict[str, CaseVerdict]:
+        return {name: judge.without_blind_records(verdict) for name, verdict in self.verdicts.items()}
 
 
 def _is_exact(verdict: CaseVerdict) -> bool:
