@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
-from goldsmith.comparison.api import compare
+import msgspec
+
+from goldsmith.comparison.against_gold import compare_case
 from goldsmith.comparison.results import Comparison
 from goldsmith.errors.pytest import GoldMismatch, NoSuchOutput
 from goldsmith.errors.recipe import RecipeMisuse
@@ -13,7 +15,6 @@ from goldsmith.gold.arrays import leaves_of
 from goldsmith.gold.load import GoldCase
 from goldsmith.weights.values import snapshot
 
-T = TypeVar("T")
 _TRAINED = "model_state_dict"
 
 
@@ -68,22 +69,10 @@ def _beside(leaves: Mapping[str, Any], case: GoldCase, name: str) -> Comparison 
     place = find(case, name)
     if place is None:
         return None
-    tolerances = {item.path: item.tolerance for item in case.entry.tensors if item.tolerance is not None}
-    expected = leaves_of({place.path: place.value})
-    return compare(
-        leaves,
-        _rename(expected, place.path, name),
-        tolerances=_rename(tolerances, place.path, name),
-        noisy=_rename(case.noisy, place.path, name),
-        equal_nan=list(_rename({path: None for path in expected if case.allows_nan(path)}, place.path, name)),
-    )
-
-
-def _rename(by_path: Mapping[str, T], path: str, name: str) -> dict[str, T]:
-    """Select what is at `path` or below it, as if `path` were called `name`."""
-    return {
-        name + key[len(path) :]: value for key, value in by_path.items() if key == path or key.startswith(f"{path}.")
-    }
+    actual = {place.path + path.removeprefix(name): leaf for path, leaf in leaves.items()}
+    found = compare_case(actual, leaves_of({place.path: place.value}), case)
+    named = [msgspec.structs.replace(leaf, path=name + leaf.path.removeprefix(place.path)) for leaf in found.leaves]
+    return msgspec.structs.replace(found, leaves=tuple(named))
 
 
 def _distance(comparison: Comparison) -> tuple[bool, float]:
