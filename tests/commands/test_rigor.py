@@ -186,6 +186,8 @@ def test_the_command_prints_survivors_with_their_diff_and_the_score_last(course:
     assert "- return (x - x.mean()) / np.sqrt(x.var() + eps)" in run.out
     assert "+ return (x - x.mean()) / np.sqrt(x.var() + (eps * 10))" in run.out
     assert "add: a small-magnitude input would show it" in run.out
+    assert " not told apart " in run.out
+    assert "not-told-apart" not in run.out + run.err
     assert run.last_line.startswith("hw1: rigor 0.333 (2 of 6 mutants killed, 1 of them crashed, 2 not told apart")
 
 

@@ -106,7 +106,7 @@ def measure(target: Target, wanted: RigorOptions) -> Rigor:
                 cache.put(mutant, item)
                 findings[mutant.name] = item
                 counts[item.outcome] += 1
-                some = ", ".join(f"{count} {outcome}" for outcome, count in counts.items())
+                some = ", ".join(f"{count} {outcome.replace('-', ' ')}" for outcome, count in counts.items())
                 wanted.progress.step(f"{counts.total()} of {total}: {some}")
     cache.evict()
     return Rigor(

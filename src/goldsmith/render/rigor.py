@@ -126,7 +126,8 @@ def _parts(console: Console, rigor: Rigor) -> None:
         cases = Counter(item.case for item in own if item.case)
         seen = ", ".join(f"{case} {count}" for case, count in cases.most_common(3)) if part else ""
         rows.append((part or "all", *(str(found[item] or "·") for item in columns), seen))
-    print_table(console, ("part", *columns, "seen first by"), rows, numbers=range(1, len(columns) + 1))
+    heads = [outcome.replace("-", " ") for outcome in columns]
+    print_table(console, ("part", *heads, "seen first by"), rows, numbers=range(1, len(columns) + 1))
 
 
 def _beside(console: Console, rigor: Rigor) -> None:
