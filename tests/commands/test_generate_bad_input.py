@@ -71,6 +71,12 @@ def test_unknown_assignment_offers_the_nearest_names(course: CourseOnDisk) -> No
     assert json.loads(course.run("generate", "zzz", "--json").out)["error"]["kind"] == "unknown-assignment"
 
 
+def test_a_name_that_is_as_near_to_several_is_not_guessed(course: CourseOnDisk) -> None:
+    assert course.run("new", "hw-2", "--kind", "numpy").code == 0
+    assert course.run("new", "hw-3", "--kind", "numpy").code == 0
+    assert course.run("status", "hw-9").err.rstrip().endswith("; there are hw1, hw-2, hw-3.")
+
+
 def test_no_name_without_a_terminal(course: CourseOnDisk) -> None:
     run = course.run("generate")
     assert run.code == USAGE

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -50,6 +51,13 @@ def test_a_file_is_written_besides_the_screen_and_replaces_only_a_report(course:
     file.write_text("mine")
     refused = course.run("status", "--format", f"junit={file}")
     assert (refused.code, file.read_text()) == (2, "mine")
+
+
+def test_a_command_line_that_cannot_be_understood_is_told_in_json_too(course: CourseOnDisk) -> None:
+    for asked in (["--json"], ["--format", "json"], ["--format=json"]):
+        run = course.run("status", *asked, "--frmat")
+        assert run.code == 2
+        assert json.loads(run.out)["error"]["kind"] == "bad-usage"
 
 
 def test_what_is_no_format_here_is_refused_with_the_nearest(course: CourseOnDisk) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from goldsmith.check.recipe_failures import SolutionFailures
 from goldsmith.check.replay_workspace import SandboxPolicy
 from goldsmith.errors.check import BadAdapter, NoGold, NoSuchCase, NotReplayed, StaleGold
+from goldsmith.foundation.wording import nearest
 from goldsmith.generate.freshness import stale_reasons
 from goldsmith.gold.load import Gold, GoldCase, load_gold
 from goldsmith.gold.manifest import MANIFEST
@@ -86,5 +87,5 @@ def open_adapter(target: Target, file: Path | None = None) -> tuple[Adapter, Pat
 def _select_cases(gold: Gold, wanted: Sequence[str]) -> list[str]:
     for name in wanted:
         if name not in list(gold):
-            raise NoSuchCase(name, list(gold))
+            raise NoSuchCase(name, list(gold), nearest(name, gold))
     return [name for name in gold if not wanted or name in wanted]

@@ -34,11 +34,10 @@ def help_(topic: tuple[str, ...], json: bool, no_color: bool, debug: bool) -> No
         wanted = " ".join(topic)
         known = {} if wanted in TOPICS or not wanted else dict(commands())
         if wanted and wanted not in TOPICS and wanted not in known:
-            import difflib
-
             from goldsmith.errors.usage import BadUsage
+            from goldsmith.foundation.wording import nearest
 
-            near = difflib.get_close_matches(wanted, [*TOPICS, *known], n=1, cutoff=0.5)
+            near = nearest(wanted, [*TOPICS, *known], cutoff=0.5)
             raise BadUsage("goldsmith help", f"there is no topic {wanted}", near)
         if wanted in known:
             from goldsmith.cli.command import first_sentence

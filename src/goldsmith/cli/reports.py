@@ -299,9 +299,9 @@ class _Format(click.ParamType):  # type: ignore[type-arg]
             return value
         name, is_file, file = str(value).partition("=")
         if name not in self._names and (name in FORMATS or renderer_of(name, self._kind) is None):
-            import difflib
+            from goldsmith.foundation.wording import nearest
 
-            near = difflib.get_close_matches(name, self._names, n=1)
+            near = nearest(name, self._names)
             hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(self._names)}"
             self.fail(f"there is no format {name}; {hint}", param, ctx)
         return Wanted(name, Path(file) if is_file else None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import click
@@ -13,6 +13,7 @@ from goldsmith.cli.app import app
 from goldsmith.cli.options import JsonReport
 from goldsmith.errors.usage import BadUsage
 from goldsmith.foundation.log_injection import say
+from goldsmith.foundation.wording import nearest
 
 
 def run_app() -> int:
@@ -32,7 +33,8 @@ def _refuse(problem: click.UsageError) -> int:
         return problem.exit_code
     error = _in_our_words(problem)
     command = error.command.removeprefix("goldsmith").strip()
-    if "--json" in sys.argv:
+    given = sys.argv[1:]
+    if "--json" in given or "--format=json" in given or ("--format", "json") in pairwise(given):
         JsonReport(command, "assignments").print([], ok=False, error=error)
     say(f"goldsmith{f' {command}' if command else ''}: {error}", stderr=True)
     return error.exit_code
@@ -52,7 +54,7 @@ def _in_our_words(problem: click.UsageError) -> BadUsage:
     unknown = re.match(r"No such command '([^']+)'", problem.message)
     if unknown and isinstance(context.command, click.Group):
         known = context.command.list_commands(context)
-        near = _nearest(unknown[1], known) or _as_assignment(unknown[1])
+        near = nearest(unknown[1], known) or _as_assignment(unknown[1])
         return BadUsage(command, f"there is no command {unknown[1]}", near)
     more = re.fullmatch(r"Got unexpected extra arguments? \((.+)\)\.?", problem.message)
     if more:
@@ -63,13 +65,7 @@ def _in_our_words(problem: click.UsageError) -> BadUsage:
     problem_words = f"{parameter.opts[0]}{'' if said.startswith('must') else ':'} {said[:1].lower()}{said[1:]}"
     given = re.match(r"'(.*)' is not one of", said)
     choices = [str(item) for item in parameter.type.choices] if isinstance(parameter.type, click.Choice) else []
-    return BadUsage(command, problem_words, _nearest(given[1], choices) if given else ())
-
-
-def _nearest(given: str, known: Sequence[str]) -> list[str]:
-    import difflib
-
-    return difflib.get_close_matches(given, known, n=1)
+    return BadUsage(command, problem_words, nearest(given[1], choices) if given else ())
 
 
 def _as_assignment(given: str) -> list[str]:
@@ -81,7 +77,7 @@ def _as_assignment(given: str) -> list[str]:
         names = [item.name for item in find_course(Path()).assignments()]
     except (GoldsmithError, OSError):
         return []
-    return [f"`goldsmith check {name}`" for name in _nearest(given, names)]
+    return [f"`goldsmith check {name}`" for name in nearest(given, names)]
 
 
 def _limit_in_words(message: str, parameter: click.Parameter | None) -> str:

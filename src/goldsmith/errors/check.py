@@ -92,10 +92,8 @@ class NotReplayed(GoldsmithError):
 class NoSuchCase(UsageError):
     name: str
     known: Sequence[str]
+    near: Sequence[str]
 
     def sentence(self) -> str:
-        import difflib
-
-        near = difflib.get_close_matches(self.name, self.known, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(self.known)}."
+        hint = f"did you mean {self.near[0]}?" if self.near else f"there are {', '.join(self.known)}."
         return f"there is no case {self.name}; {hint}"

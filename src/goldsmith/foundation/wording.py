@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Sized
+from collections.abc import Iterable, Sized
 
 
 def count_of(number: int, noun: str) -> str:
@@ -14,6 +14,15 @@ def count_of(number: int, noun: str) -> str:
 def and_more(items: Sized) -> str:
     """Return what follows the first of several items in a sentence: ` (and 2 more)`."""
     return f" (and {len(items) - 1} more)" if len(items) > 1 else ""
+
+
+def nearest(wanted: str, known: Iterable[str], *, cutoff: float = 0.6) -> list[str]:
+    """Return the known name that `wanted` probably means; none if two are as near, as hw-1 and hw-2 are to hw-9."""
+    import difflib
+
+    near = difflib.get_close_matches(wanted, list(known), n=2, cutoff=cutoff)
+    likeness = [difflib.SequenceMatcher(None, item, wanted).ratio() for item in near]
+    return [] if len(near) == 2 and likeness[0] == likeness[1] else near[:1]
 
 
 def line_place(file: str, line: int) -> str:

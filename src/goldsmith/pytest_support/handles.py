@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from goldsmith.errors.check import NoSuchCase
 from goldsmith.errors.pytest import GoldMismatch, NoSuchOutput, WhichCase, blamed_on_the_caller
+from goldsmith.foundation.wording import nearest
 from goldsmith.gold.load import Gold, GoldCase
 from goldsmith.pytest_support.check_call import check_call
 from goldsmith.pytest_support.outputs_by_name import compare_output, find, known_names
@@ -137,7 +138,7 @@ class GoldForTests(_Readable):
     @blamed_on_the_caller
     def __getitem__(self, name: str) -> CaseForTests:
         if name not in list(self._gold):
-            raise NoSuchCase(name, list(self._gold))
+            raise NoSuchCase(name, list(self._gold), nearest(name, self._gold))
         if name not in self._cases:
             self._cases[name] = CaseForTests(self._gold, name, self._assignment, self._session)
         return self._cases[name]

@@ -13,6 +13,7 @@ from goldsmith.courses.layout.config import Config
 from goldsmith.courses.layout.resolve import recipe_target
 from goldsmith.errors.check import NoSuchCase
 from goldsmith.errors.handout import NothingToCheck
+from goldsmith.foundation.wording import nearest
 from goldsmith.gold.kit_files import ADAPTER, RECIPE, read_data
 from goldsmith.judge.verdicts import Verdict
 from goldsmith.process.fork_client import ForkClient
@@ -40,7 +41,7 @@ def judge_by_kit(
         gold = KitGold(folder, data, name)
         for wanted in cases:
             if wanted not in list(gold):
-                raise NoSuchCase(wanted, list(gold))
+                raise NoSuchCase(wanted, list(gold), nearest(wanted, gold))
         golds = {case: gold[case] for case in gold if not cases or case in cases}
         file = kit / ADAPTER if (kit / ADAPTER).is_file() else None
         adapter = read_adapter(file.read_bytes(), str(file)) if file else Adapter()

@@ -184,9 +184,9 @@ def _convert(file: Path, table: dict[str, Any], prefix: str) -> Config:
         path = re.search(r" - at `\$\.?([^`]*)`", message)
         keys = re.findall(r"\[\.\.\.\]|[^.\[\]]+", path[1]) if path else []
         if unknown:
-            from difflib import get_close_matches
+            from goldsmith.foundation.wording import nearest
 
-            near = get_close_matches(unknown[1], _table(keys).__struct_encode_fields__, n=1)
+            near = nearest(unknown[1], _table(keys).__struct_encode_fields__)
             problem = "there is no such setting" + (f"; did you mean `{near[0]}`?" if near else "")
             keys.append(unknown[1])
         else:

@@ -12,6 +12,7 @@ from pathlib import Path, PurePosixPath
 from goldsmith.courses.layout.config import ROOT, AssignmentConfig, Config, project_name, read_config
 from goldsmith.errors.course import NotACourse, UnknownAssignment
 from goldsmith.foundation.ignored_names import LITTER
+from goldsmith.foundation.wording import nearest
 from goldsmith.targets.target import Project, Starter
 
 
@@ -167,11 +168,9 @@ class Course(Project):
         ):
             if len(matches) == 1:
                 return matches[0]
-        import difflib
-
         known = [item.name for item in found]
         by_plain = {_plain(item): item for item in known}
-        near = [by_plain[item] for item in difflib.get_close_matches(wanted, by_plain, n=1, cutoff=0.6)]
+        near = [by_plain[item] for item in nearest(wanted, by_plain)]
         folder = self.assignments_folder
         raise UnknownAssignment(name, near, known, self.relative(folder), exists=folder.is_dir())
 
