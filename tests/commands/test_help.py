@@ -90,6 +90,7 @@ def test_without_a_command_it_sees_recipes_by_themselves_and_kits(tmp_path: Path
 def test_a_name_that_is_nearly_right_is_suggested(tmp_path: Path) -> None:
     course = numpy_course(tmp_path / "course")
     assert "there is no command chek; did you mean check?" in course.run("chek").err
+    assert "--output DIR is missing" in course.run("handout", "hw1", "kit").err
     assert "did you mean `goldsmith check hw1`?" in course.run("hw1").err
     assert "did you mean torch?" in course.run("new", "hw2", "--kind", "torhc").err
     assert "did you mean grade?" in course.run("help", "grad").err

@@ -50,7 +50,8 @@ def _in_our_words(problem: click.UsageError) -> BadUsage:
         needs = "takes no value" if "not take a value" in problem.message else "needs a value"
         return BadUsage(command, f"{problem.option_name} {needs}")
     if isinstance(problem, click.MissingParameter) and parameter is not None:
-        return BadUsage(command, f"{parameter.metavar or str(parameter.name).upper()} is missing")
+        option = f"{parameter.opts[0]} " if isinstance(parameter, click.Option) else ""
+        return BadUsage(command, f"{option}{parameter.metavar or str(parameter.name).upper()} is missing")
     unknown = re.match(r"No such command '([^']+)'", problem.message)
     if unknown and isinstance(context.command, click.Group):
         known = context.command.list_commands(context)
