@@ -46,7 +46,8 @@ def show_leaks(
     """Show each leak with its file, lines and reason; what could not be looked into; if there are no leaks, how many
     parts of solutions were searched for."""
     for leak in leaks:
-        lines = f":{leak.first}-{leak.last}" if leak.first else ""
+        lines = f":{leak.first}" if leak.first else ""
+        lines += f"-{leak.last}" if leak.last != leak.first else ""
         past = f", since commit {leak.commit}" if leak.commit else ""
         print_line(console, Text(f"{leak.kind:9}", "red"), f" {leak.file}{lines}{past}", keep=True)
         print_line(console, " " * 10, leak.why)
