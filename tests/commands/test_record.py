@@ -234,12 +234,13 @@ def test_a_recipe_that_changes_its_implementation_is_refused(lone: CourseOnDisk)
 
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL])
 def test_an_interrupted_recording_leaves_the_old_gold(lone: CourseOnDisk, end: signal.Signals) -> None:
-    waits = "\nimport time\nPath(__file__).with_name('began').touch()\ntime.sleep(60)\n"
+    began = lone.root / "began"  # outside of the folder that is looked at: after `kill -9` a child lives on for a moment
+    waits = "\nimport time\nPath(__file__).parents[1].joinpath('began').touch()\ntime.sleep(60)\n"
     text = (lone.root / RECIPE).read_text()
     (lone.root / RECIPE).write_text(text + waits)
     before = tree(lone.root / GOLD)
     process = lone.start("record", RECIPE)
-    while not (lone.root / "tests/began").exists():
+    while not began.exists():
         assert process.poll() is None, process.communicate()
         time.sleep(0.05)
     process.send_signal(end)
@@ -249,7 +250,6 @@ def test_an_interrupted_recording_leaves_the_old_gold(lone: CourseOnDisk, end: s
         assert "gold that was not finished was not published" in told
     assert tree(lone.root / GOLD) == before
     (lone.root / RECIPE).write_text(text)
-    (lone.root / "tests/began").unlink()
     assert lone.run("record", RECIPE, "--force").code == 0
     assert sorted(path.name for path in (lone.root / "tests").iterdir()) == ["parity cases.gold", "parity cases.py"]
 
