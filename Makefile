@@ -5,7 +5,7 @@ WITH_TESTS := PYTHONPATH=tests $(BIN)/python
 DEMO ?= build/demo-course
 EXAMPLE_GOLD := examples/vla-course/tests/internal/fixtures
 
-.PHONY: demo docs tutorial reference test test-long test-port coverage matrix lint bench release submissions kits drafts reports tolerances rigor behaviour soak hostile bubblewrap browser picture example-gold class pages clean
+.PHONY: demo docs tutorial reference test test-long test-port test-jax coverage matrix lint bench release submissions kits drafts reports tolerances rigor behaviour soak hostile bubblewrap browser picture example-gold class pages clean
 
 $(BIN)/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -45,6 +45,13 @@ test-port: $(BIN)/.port  ## models of transformers against small re-implementati
 
 $(BIN)/.port: $(BIN)/.ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --group port
+	touch $@
+
+test-jax: $(BIN)/.jax  ## what has to do with JAX, which only this installs
+	$(BIN)/python -m pytest -n 2 --dist loadgroup tests/with_jax tests/frameworks
+
+$(BIN)/.jax: $(BIN)/.ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --group jax -e ".[jax]"
 	touch $@
 
 coverage: $(BIN)/.ready  ## which branches `make test` runs, in child processes too (a sandboxed one cannot write it down)
