@@ -234,7 +234,7 @@ def test_a_recipe_that_changes_its_implementation_is_refused(lone: CourseOnDisk)
 
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL])
 def test_an_interrupted_recording_leaves_the_old_gold(lone: CourseOnDisk, end: signal.Signals) -> None:
-    began = lone.root / "began"  # outside of the folder that is looked at: after `kill -9` a child lives on for a moment
+    began = lone.root / "began"  # outside of what is looked at: after `kill -9` a child lives on for a moment
     waits = "\nimport time\nPath(__file__).parents[1].joinpath('began').touch()\ntime.sleep(60)\n"
     text = (lone.root / RECIPE).read_text()
     (lone.root / RECIPE).write_text(text + waits)
