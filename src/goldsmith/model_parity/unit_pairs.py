@@ -9,8 +9,7 @@ from itertools import combinations
 
 from goldsmith.model_parity.weight_units import INDEXED, NORMAL, STACKED, WEIGHT, Indices, Unit, forms_of
 from goldsmith.runs.implementation import LINEAR, TABLE
-from goldsmith.weights.matching import can_reshape
-from goldsmith.weights.placement import swap_last_axes
+from goldsmith.weights.axes import can_reshape, swap_last_axes
 from goldsmith.weights.roles import FIRST, place_of, roles_of, towers_of
 from goldsmith.weights.rules import parts_named, without_parts
 

@@ -68,7 +68,7 @@ class WeightGuess:
 
 def _new(rules: Iterable[GuessedRule]) -> Iterator[GuessedRule]:
     """Yield the rules without which weights would have other places, or none."""
-    return (rule for rule in rules if rule.gold != rule.theirs or rule.transpose or rule.by_head)
+    return (rule for rule in rules if rule.gold != rule.theirs or rule.transpose or rule.by_head or rule.axes)
 
 
 def missing_lines(missing: Collection[str], wanted: Collection[str]) -> list[str]:
@@ -85,8 +85,8 @@ def _is_one(rule: GuessedRule, name: str) -> bool:
     return any(match(pattern.replace(INDEX, "*"), name) is not None for pattern in rule.gold)
 
 
-def _arguments(rule: GuessedRule) -> tuple[tuple[str, ...], tuple[str, ...], bool, bool]:
-    return rule.gold, rule.theirs, rule.transpose, rule.by_head
+def _arguments(rule: GuessedRule) -> tuple[tuple[str, ...], tuple[str, ...], bool, bool, str]:
+    return rule.gold, rule.theirs, rule.transpose, rule.by_head, rule.axes
 
 
 def guess_places(

@@ -14,8 +14,9 @@ from goldsmith.runs.run import Failure, Run
 
 OUTPUT, GRADIENTS, INPUT_GRADIENTS, WEIGHTS, LOSS = "output", "gradients", "input_gradients", "weights", "loss"
 """The first part of every value's path."""
-LINEAR, TABLE, OTHER = "linear", "table", "other"
-"""Kinds of weights: a matrix of `torch.nn.Linear` (rows are outputs), of an embedding, and any other."""
+LINEAR, KERNEL, TABLE, OTHER = "linear", "kernel", "table", "other"
+"""Kinds of weights: a matrix whose rows are outputs, as that of `torch.nn.Linear`; one whose last axis are outputs, as
+a kernel of Flax; one of an embedding; and any other."""
 
 
 class Described(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,12 +46,13 @@ class OwnInputs(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GuessedRule(msgspec.Struct, frozen=True, kw_only=True):
-    """A rule for weights that is tried: names with stars, as in an adapter. Where one matrix holds several, `by_head`
-    says that these alternate head by head."""
+    """A rule for weights that is tried: names with stars, as in an adapter, which knows `axes`, too. Where one matrix
+    holds several, `by_head` says that these alternate head by head."""
 
     gold: tuple[str, ...]
     theirs: tuple[str, ...]
     transpose: bool = False
+    axes: str = ""
     by_head: bool = False
 
 

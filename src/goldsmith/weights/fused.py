@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,13 +74,22 @@ def _parts_of(whole: Any, held: FusedMatrix, sizes: Sequence[int]) -> list[Any]:
     if held.parts == 1:
         return [whole]
     if held.order == BLOCKS:
-        return list(whole.split(list(sizes)))
+        return list(_split(whole, sizes))
     tail = tuple(whole.shape[1:])
     if held.order == BY_HEAD:
-        split = whole.reshape(held.heads, -1, *tail).split([size // held.heads for size in sizes], dim=1)
+        by_head = whole.reshape((held.heads, -1, *tail)).swapaxes(0, 1)
+        split = [part.swapaxes(0, 1) for part in _split(by_head, [size // held.heads for size in sizes])]
     else:
-        split = whole.reshape(held.heads, -1, held.parts, *tail).unbind(2)
-    return [part.reshape(-1, *tail) for part in split]
+        by_row = whole.reshape((held.heads, -1, held.parts, *tail))
+        split = [by_row[:, :, number] for number in range(held.parts)]
+    return [part.reshape((-1, *tail)) for part in split]
+
+
+def _split(whole: Any, sizes: Sequence[int]) -> Iterator[Any]:
+    start = 0
+    for size in sizes:
+        yield whole[start : start + size]
+        start += size
 
 
 def _whole_of(parts: Sequence[Any], held: FusedMatrix) -> Any:
@@ -89,7 +98,7 @@ def _whole_of(parts: Sequence[Any], held: FusedMatrix) -> Any:
     if held.order == BLOCKS:
         return arrays_of(parts[0]).concatenate(parts)
     tail = tuple(parts[0].shape[1:])
-    by_head = [part.reshape(held.heads, -1, *tail) for part in parts]
+    by_head = [part.reshape((held.heads, -1, *tail)) for part in parts]
     arrays = arrays_of(parts[0])
     whole = arrays.concatenate(by_head, 1) if held.order == BY_HEAD else arrays.stack(by_head, 2)
-    return whole.reshape(-1, *tail)
+    return whole.reshape((-1, *tail))

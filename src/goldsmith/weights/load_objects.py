@@ -9,7 +9,7 @@ from typing import Any
 from goldsmith.foundation.nested import walk
 from goldsmith.gold.arrays import is_array, numbers_of
 from goldsmith.runs.notes import Note
-from goldsmith.weights.matching import Shape
+from goldsmith.weights.axes import Shape
 from goldsmith.weights.models import WeightAccess, weights_of
 from goldsmith.weights.object_weights import CannotHold, Slot, find_slots
 from goldsmith.weights.placement import Placed

@@ -5,18 +5,15 @@ A step returns matches only where they are unambiguous. Everything that was assu
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from goldsmith.weights.axes import UNBUILT, Shape, can_reshape
 from goldsmith.weights.fused import FusedMatrix, Side, common_sizes
 from goldsmith.weights.rules import parts_named, without_parts
 
-Shape = tuple[int, ...]
 Shapes = Mapping[str, Shape]
-UNBUILT: Shape = (-1,)
-"""Shape of a lazy weight, which takes the shape of the first value put into it."""
 _PARTS = "qkv"
 _LEAVES = ("weight", "bias")
 
@@ -45,21 +42,6 @@ def next_matches(rest: Shapes, free: Shapes, known: Sequence[Match], *, plain: b
         if found and not (plain and any(one.sizes or rest[one.gold[0]] != free[one.theirs[0]] for one in found)):
             return found
     return ()
-
-
-def can_reshape(one: Shape, two: Shape) -> bool:
-    """Return whether merging or splitting axes, or adding axes of size one, turns one shape into the other."""
-    short, long = sorted(([size for size in shape if size != 1] for shape in (one, two)), key=len)
-    if UNBUILT in (one, two) or math.prod(short) != math.prod(long) or 0 in long:
-        return False
-    sizes = iter(long)
-    for wanted in short:
-        merged = next(sizes)
-        while merged < wanted:
-            merged *= next(sizes, wanted + 1)
-        if merged != wanted:
-            return False
-    return True
 
 
 def _in_order(rest: Shapes, free: Shapes, known: Sequence[Match]) -> Sequence[Match]:

@@ -8,8 +8,9 @@ from typing import Any
 
 from goldsmith.frameworks.framework import arrays_of
 from goldsmith.runs.notes import Names
+from goldsmith.weights.axes import UNBUILT, Arrangement, Shape, arrangement, transposed
 from goldsmith.weights.fused import put_together, take_apart
-from goldsmith.weights.matching import UNBUILT, Match, Shape
+from goldsmith.weights.matching import Match
 from goldsmith.weights.rules import Rule
 
 BY_NAME, BY_RULE, BY_SHAPE = "name", "rule", "shape"
@@ -20,7 +21,8 @@ GOLD, THEIRS = "gold", "theirs"
 class Placed(Match):
     """Weights that correspond, and why: the same name, a rule, or shape and order. `shapes` are gold's and theirs where
     the same numbers have different shapes. If `turned`, gold's matrices are transposed before they are split or fused;
-    otherwise theirs are, after it, where the rule says that they are the other way round.
+    otherwise theirs are, after it, where the rule says that they are the other way round. `ways` are the same for a
+    rule that names axes: those from gold's to rows if `turned`, else those from rows to theirs.
 
     `stacked` is the side that holds one tensor for `count` weights of the other, which are named index by index: all
     with the first index, then all with the second.
@@ -30,6 +32,7 @@ class Placed(Match):
     rule: Rule = field(default_factory=lambda: Rule((), ()))
     shapes: tuple[Shape, Shape] | None = None
     turned: bool = False
+    ways: tuple[Arrangement, ...] = ()
     stacked: str = ""
     count: int = 1
 
@@ -52,47 +55,39 @@ class Placed(Match):
         return [arrays_of(items[0]).stack(items) for items in zip(*converted, strict=True)]
 
     def _carry(self, gold: Sequence[Any]) -> list[Any]:
-        found = [_transpose(item) for item in gold] if self.turned else list(gold)
-        if self.sizes:
-            found = put_together(take_apart(found, self.mine, self.sizes), self.other)
-        elif self.shapes is not None:
-            found = [_reshape(item, *self.shapes, self.rule.axes) for item in found]
-        return [_transpose(item) for item in found] if self._turns_theirs else found
+        if not self.sizes:
+            return [self._moved(gold[0])]
+        rows = self._turned(gold, carry=True) if self.turned else gold
+        found = put_together(take_apart(rows, self.mine, self.sizes), self.other)
+        return found if self.turned else self._turned(found, carry=True)
 
     def _bring_back(self, theirs: Sequence[Any]) -> list[Any]:
-        found = [_transpose(item) for item in theirs] if self._turns_theirs else list(theirs)
-        if self.sizes:
-            found = put_together(take_apart(found, self.other, self.sizes), self.mine)
-        elif self.shapes is not None:
-            found = [_reshape(item, *self.shapes[::-1], self.rule.axes) for item in found]
-        return [_transpose(item) for item in found] if self.turned else found
+        if not self.sizes:
+            return [self._moved(theirs[0], back=True)]
+        rows = theirs if self.turned else self._turned(theirs, carry=False)
+        found = put_together(take_apart(rows, self.other, self.sizes), self.mine)
+        return self._turned(found, carry=False) if self.turned else found
 
-    @property
-    def _turns_theirs(self) -> bool:
-        return self.rule.transpose and not self.turned
+    def _moved(self, array: Any, *, back: bool = False) -> Any:
+        """Convert a weight that is one on both sides."""
+        if back and self.rule.transpose:
+            array = transposed(array)
+        way = None if self.shapes is None else arrangement(self.rule.axes, *self.shapes)
+        if way is not None:
+            array = way.bring_back(array) if back else way.carry(array)
+        return transposed(array) if self.rule.transpose and not back else array
+
+    def _turned(self, arrays: Sequence[Any], *, carry: bool) -> list[Any]:
+        """Turn matrices that are to be split or were fused, where the rule says that one side has them so."""
+        if self.ways:
+            pairs = zip(self.ways, arrays, strict=True)
+            return [way.carry(item) if carry else way.bring_back(item) for way, item in pairs]
+        return [transposed(item) for item in arrays] if self.rule.transpose else list(arrays)
 
     @property
     def names(self) -> Names:
         return Names(tuple(self.gold), tuple(self.theirs), self.shapes or ())
 
 
-def swap_last_axes(shape: Shape) -> Shape:
-    return (*shape[:-2], shape[-1], shape[-2]) if len(shape) >= 2 else shape
-
-
 def size_words(shape: Shape) -> str:
     return "of any shape" if shape == UNBUILT else "×".join(map(str, shape)) or "scalar"
-
-
-def _transpose(tensor: Any) -> Any:
-    return tensor.mT if tensor.dim() >= 2 else tensor
-
-
-def _reshape(tensor: Any, before: Shape, after: Shape, axes: Sequence[int]) -> Any:
-    """Return the same numbers in another shape; `axes` refer to the shape that has more of them."""
-    if not axes:
-        return tensor.reshape(after)
-    if len(before) == len(axes):
-        return tensor.permute(*axes).reshape(after)
-    whole = tensor.reshape([after[axis] for axis in axes])
-    return whole.permute(*(axes.index(axis) for axis in range(len(axes))))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from goldsmith.weights.matching import Shape
+from goldsmith.weights.axes import Shape
 from goldsmith.weights.placement import size_words
 from goldsmith.weights.rules import BLOCKS, INDEX, Matrix, Rule, fill, match
 from goldsmith.weights.transplant import fits_any
@@ -22,7 +22,7 @@ def line_of(rule: Rule) -> str:
     """Return the line of an adapter that declares a rule."""
     if rule.parts == 1 and not rule.counted:
         more = ", transpose=True" if rule.transpose else ""
-        more += f", axes={rule.axes}" if rule.axes else ""
+        more += _axes(rule)
         return f"rename({_quoted(rule.gold[0].name)}, {_quoted(rule.theirs[0].name)}{more})"
     lone = {"gold": rule.gold, "theirs": rule.theirs}
     options = [f', {side}_order="{items[0].order}"' for side, items in lone.items() if _ordered(items)]
@@ -30,6 +30,7 @@ def line_of(rule: Rule) -> str:
     options += [f", heads={_quoted(heads) if isinstance(heads, str) else heads}"] if heads is not None else []
     options += [f", parts={rule.parts}"] if rule.counted or len(rule.gold) == len(rule.theirs) == 1 else []
     options += [", transpose=True"] if rule.transpose else []
+    options += [_axes(rule)]
     return f"rows({_side(rule.gold)}, {_side(rule.theirs)}{''.join(options)})"
 
 
@@ -58,6 +59,12 @@ def why_idle(rule: Rule, gold: Mapping[str, Shape], theirs: Mapping[str, Shape],
         for wanted, there in ((mine, gold), (other, theirs))
     )
     return f"by their sizes {one} cannot be {two}"
+
+
+def _axes(rule: Rule) -> str:
+    if not rule.axes:
+        return ""
+    return f", axes={_quoted(rule.axes) if isinstance(rule.axes, str) else rule.axes}"
 
 
 def _side(items: Sequence[Matrix]) -> str:

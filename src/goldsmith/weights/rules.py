@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from goldsmith.runs.notes import Names
+from goldsmith.weights.axes import read_axes
 
 BLOCKS = "part head row"
 ORDERS = (BLOCKS, "head part row", "head row part")
@@ -56,7 +57,7 @@ class Rule:
     theirs: tuple[Matrix, ...]
     transpose: bool = False
     counted: bool = False
-    axes: tuple[int, ...] = ()
+    axes: tuple[int, ...] | str = ()
     indexed: str = ""
 
     @property
@@ -126,18 +127,21 @@ def adapter_from(declare: Callable[[], object]) -> Adapter:
     return _current
 
 
-def rule_of(gold: Sequence[str], theirs: Sequence[str], transpose: bool = False, by_head: bool = False) -> Rule:
+def rule_of(
+    gold: Sequence[str], theirs: Sequence[str], transpose: bool = False, by_head: bool = False, axes: str = ""
+) -> Rule:
     """Return the rule that a line of an adapter would declare: a renaming, or matrices that are split or fused, where
     those that hold several parts may have them head by head."""
 
     def declare() -> None:
         if len(gold) == len(theirs) == 1:
-            rename(gold[0], theirs[0], transpose=transpose)
+            rename(gold[0], theirs[0], transpose=transpose, axes=axes)
         else:
             order = ORDERS[1] if by_head else BLOCKS
             mine, other = (order, BLOCKS) if len(gold) == 1 else (BLOCKS, order)
             heads = "num_heads" if by_head else 1
-            rows(list(gold), list(theirs), gold_order=mine, theirs_order=other, heads=heads, transpose=transpose)
+            how = {"heads": heads, "transpose": transpose, "axes": axes}
+            rows(list(gold), list(theirs), gold_order=mine, theirs_order=other, **how)
 
     (found,) = adapter_from(declare).rules
     return found
@@ -146,19 +150,23 @@ def rule_of(gold: Sequence[str], theirs: Sequence[str], transpose: bool = False,
 # --- functions for adapter files; they are public as `goldsmith.adapter` ------------------------------------------
 
 
-def rename(gold: str, theirs: str, *, transpose: bool = False, axes: Sequence[int] = ()) -> None:
+def rename(gold: str, theirs: str, *, transpose: bool = False, axes: str | Sequence[int] = ()) -> None:
     """Declare that gold's weights `gold` are called `theirs` in a submission, `transpose`d if it stores them that way.
 
-    The shape may differ: a convolution over patches (8×3×4×4) as a matrix (8×48). `axes` is the order in which the axes
-    of the shape with more axes are read: (0, 2, 3, 1) for a matrix whose columns go pixel by pixel, all channels of
-    each, instead of channel by channel.
+    The shape may differ: a convolution over patches (8×3×4×4) as a matrix (8×48). `axes` says how gold's axes lie in
+    theirs, as a pattern of names: "o i h w -> h w i o", "(heads d) e -> e heads d" for a matrix that is split by heads,
+    "i o h w -> -h -w i o" for a kernel that is reversed. Or it is the order in which the axes of the shape with more
+    axes are read: (0, 2, 3, 1) for a matrix whose columns go pixel by pixel, all channels of each, instead of channel
+    by channel.
 
     `#` in the names of one side says that the other has one tensor for all of them, along its first axis: experts or
     layers, one by one there.
     """
-    if axes and (transpose or sorted(axes) != list(range(len(axes)))):
-        raise BadRule(f"axes must be each of 0 to {len(axes) - 1} once, and not with transpose")
-    _add(Rule((Matrix(gold),), (Matrix(theirs),), transpose, axes=tuple(axes)))
+    if not isinstance(axes, str):
+        if axes and (transpose or sorted(axes) != list(range(len(axes)))):
+            raise BadRule(f"axes must be each of 0 to {len(axes) - 1} once, and not with transpose")
+        axes = tuple(axes)
+    _add(Rule((Matrix(gold),), (Matrix(theirs),), transpose, axes=axes or ()))
 
 
 def rows(
@@ -170,6 +178,7 @@ def rows(
     heads: int | str = 1,
     parts: int | None = None,
     transpose: bool = False,
+    axes: str = "",
 ) -> None:
     """Declare that matrices are split, fused, or have their rows in a different order.
 
@@ -177,7 +186,7 @@ def rows(
     of the second; `head part row` has, for each head, its rows of every part; `head row part` interleaves row by row.
     `heads` is their number, or the name of the model's setting that holds it. Use `fused` for a matrix that holds
     several of the parts next to matrices that hold the others, `transpose` where one side stores a row for each input.
-    `#` is as in `rename`.
+    `#` and `axes` are as in `rename`; these are the axes of each matrix, before they are fused or split.
     """
     sides = [[item] if isinstance(item, str | Matrix) else list(item) for item in (gold, theirs)]
     count = parts or max(sum(1 if isinstance(item, str) else item.parts for item in side) for side in sides)
@@ -193,7 +202,7 @@ def rows(
     for item in (item for side in made if len(side) > 1 for item in side):
         if item.parts == 1 and len(parts_named(item.name)) > 1:
             raise BadRule(f"{_several(item.name)}: {_how_to_say(item.name, len(parts_named(item.name)))}")
-    _add(Rule(mine, other, transpose, counted=parts is not None))
+    _add(Rule(mine, other, transpose, counted=parts is not None, axes=axes or ()))
 
 
 def fused(name: str, parts: int, order: str = BLOCKS, *, heads: int | str = 0) -> Matrix:
@@ -302,6 +311,13 @@ def call(class_name: str) -> Callable[[F], F]:
 
 
 def _add(rule: Rule) -> None:
+    if isinstance(rule.axes, str):
+        if rule.transpose:
+            raise BadRule(f"{rule.words}: axes say all of it, leave out transpose")
+        try:
+            read_axes(rule.axes)
+        except ValueError as problem:
+            raise BadRule(f"{rule.words}: {problem}") from None
     stars = [_stars(item.name) for item in (*rule.gold, *rule.theirs)]
     if any(item != stars[0] for item in stars):
         raise BadRule(f"{rule.words}: every pattern needs the same stars in the same order")

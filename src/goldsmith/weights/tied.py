@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from goldsmith.weights.matching import Shape
+from goldsmith.weights.axes import Shape
 from goldsmith.weights.placement import Placed
 from goldsmith.weights.rules import Adapter, Rule, fill, match
 from goldsmith.weights.transplant import CannotPlace, plan

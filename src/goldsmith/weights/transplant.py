@@ -13,9 +13,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from goldsmith.runs.notes import MAX_ITEMS, Names, Note, NoteKind
+from goldsmith.weights.axes import UNBUILT, Shape, arrangement, read_axes, swap_last_axes
 from goldsmith.weights.fused import BY_HEAD, FusedMatrix, common_sizes
-from goldsmith.weights.matching import UNBUILT, Match, Shape, can_reshape, next_matches
-from goldsmith.weights.placement import BY_RULE, BY_SHAPE, GOLD, THEIRS, Placed, size_words, swap_last_axes
+from goldsmith.weights.matching import Match, next_matches
+from goldsmith.weights.placement import BY_RULE, BY_SHAPE, GOLD, THEIRS, Placed, size_words
 from goldsmith.weights.rules import (
     ALTERNATING,
     BLOCKS,
@@ -287,6 +288,8 @@ def _fitting(
     if rule.parts == 1:
         theirs = swap_last_axes(found[0]) if rule.transpose else found[0]
         return _renamed(rule, mine, other, wanted[0], theirs) or ""
+    if isinstance(rule.axes, str):
+        return _rows_by_axes(rule, mine, other, wanted, found, settings)
     if not rule.transpose:
         return _rows(rule, mine, other, wanted, found, settings)
     turned = _rows(rule, mine, other, wanted, [swap_last_axes(shape) for shape in found], settings)
@@ -294,6 +297,33 @@ def _fitting(
         return turned
     placed = _rows(rule, mine, other, [swap_last_axes(shape) for shape in wanted], found, settings)
     return replace(placed, turned=True) if isinstance(placed, Placed) else placed
+
+
+def _rows_by_axes(
+    rule: Rule,
+    mine: tuple[str, ...],
+    other: tuple[str, ...],
+    wanted: Sequence[Shape],
+    found: Sequence[Shape],
+    settings: Mapping[str, Any],
+) -> Placed | str:
+    """Fit a rule that names the axes of matrices which are split or fused: of theirs, else of gold's."""
+    assert isinstance(rule.axes, str)
+    axes, doubt = read_axes(rule.axes), ""
+    for turned in (False, True):
+        ways = [
+            axes.between(shape, None) if turned else axes.between(None, shape)
+            for shape in (wanted if turned else found)
+        ]
+        known = [way for way in ways if way is not None]
+        if len(known) < len(ways):
+            continue
+        rows = [way.shapes[turned] for way in known]
+        placed = _rows(rule, mine, other, *((rows, found) if turned else (wanted, rows)), settings)
+        if isinstance(placed, Placed):
+            return replace(placed, turned=turned, ways=tuple(known))
+        doubt = doubt or placed
+    return doubt
 
 
 def _fitting_stack(
@@ -350,11 +380,8 @@ def _rows(
 
 
 def _renamed(rule: Rule, mine: tuple[str, ...], other: tuple[str, ...], gold: Shape, theirs: Shape) -> Placed | None:
-    if rule.axes:
-        long, short = (gold, theirs) if len(gold) >= len(theirs) else (theirs, gold)
-        fits = len(long) == len(rule.axes) and can_reshape(tuple(long[axis] for axis in rule.axes), short)
-    else:
-        fits = gold == theirs or (not rule.transpose and can_reshape(gold, theirs))
+    fits = gold == theirs and not rule.axes
+    fits = fits or (not rule.transpose and arrangement(rule.axes, gold, theirs) is not None)
     shapes = (gold, theirs) if rule.axes or gold != theirs else None
     return Placed(mine, other, how=BY_RULE, rule=rule, shapes=shapes) if fits else None
 

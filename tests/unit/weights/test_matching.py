@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from test_transplant import Fused, adapter, settled
 from torch import nn
 
-from goldsmith.weights.matching import can_reshape
+from goldsmith.weights.axes import can_reshape
 from goldsmith.weights.rules import ALTERNATING, BY_PIXEL, Adapter, BadRule, parts_named
 from goldsmith.weights.transplant import CannotPlace, Transplant, plan
 

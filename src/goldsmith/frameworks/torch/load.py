@@ -18,8 +18,8 @@ from torch.nn.parameter import is_lazy
 
 from goldsmith.gold.facts import WeightFacts
 from goldsmith.runs.notes import MAX_ITEMS, Names, Note
+from goldsmith.weights.axes import UNBUILT, Shape
 from goldsmith.weights.loaded import STATISTICS, LoadedModel
-from goldsmith.weights.matching import UNBUILT, Shape
 from goldsmith.weights.object_weights import slots_beside
 from goldsmith.weights.placement import BY_RULE, Placed
 from goldsmith.weights.rules import Adapter, Rule, match

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from goldsmith.runs.implementation import IdleLine, LoadRequest
 from goldsmith.runs.notes import Note
-from goldsmith.weights.matching import Shape
+from goldsmith.weights.axes import Shape
 from goldsmith.weights.rule_lines import line_of, no_counterpart_line, why_idle
 from goldsmith.weights.rules import Adapter, Rule, match, rule_of
 
@@ -16,7 +16,7 @@ def with_guesses(adapter: Adapter, request: LoadRequest, alike: Iterable[tuple[s
     """Return an adapter with more rules after its own: for weights that hold `alike` numbers, then the guesses; and
     what has no place excused."""
     guessed = [rule_of((one,), (two,), turned) for one, two, turned in alike]
-    guessed += [rule_of(rule.gold, rule.theirs, rule.transpose, rule.by_head) for rule in request.guessed]
+    guessed += [rule_of(rule.gold, rule.theirs, rule.transpose, rule.by_head, rule.axes) for rule in request.guessed]
     excused = adapter.without_gold | dict.fromkeys(request.missing, "it has no place")
     return dataclasses.replace(adapter, rules=[*adapter.rules, *guessed], without_gold=excused, rules_first=True)
 
