@@ -139,9 +139,15 @@ def rule_of(
         else:
             order = ORDERS[1] if by_head else BLOCKS
             mine, other = (order, BLOCKS) if len(gold) == 1 else (BLOCKS, order)
-            heads = "num_heads" if by_head else 1
-            how = {"heads": heads, "transpose": transpose, "axes": axes}
-            rows(list(gold), list(theirs), gold_order=mine, theirs_order=other, **how)
+            rows(
+                list(gold),
+                list(theirs),
+                gold_order=mine,
+                theirs_order=other,
+                heads="num_heads" if by_head else 1,
+                transpose=transpose,
+                axes=axes,
+            )
 
     (found,) = adapter_from(declare).rules
     return found

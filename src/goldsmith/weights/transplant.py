@@ -319,7 +319,8 @@ def _rows_by_axes(
         if len(known) < len(ways):
             continue
         rows = [way.shapes[turned] for way in known]
-        placed = _rows(rule, mine, other, *((rows, found) if turned else (wanted, rows)), settings)
+        shapes = (rows, found) if turned else (wanted, rows)
+        placed = _rows(rule, mine, other, shapes[0], shapes[1], settings)
         if isinstance(placed, Placed):
             return replace(placed, turned=turned, ways=tuple(known))
         doubt = doubt or placed
