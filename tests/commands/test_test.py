@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -23,7 +24,16 @@ from goldsmith.generate.freshness import Freshness
 from goldsmith.process.process_exit import ProcessExit
 from goldsmith.process.untrusted_files import UntrustedFolder
 from goldsmith.workspace.copies import make_workspaces
-from support.course import COMMAND, SOLUTION, STARTER, CourseOnDisk, copy_of_example, numpy_course, wait_until
+from support.course import (
+    COMMAND,
+    SOLUTION,
+    STARTER,
+    CourseOnDisk,
+    copy_of_example,
+    has_ended,
+    numpy_course,
+    wait_until,
+)
 
 TEST_FILE = "tests/internal/test_hw1.py"
 CONFTEST = """
@@ -217,24 +227,18 @@ HANGS = """
 
 def alive(file: Path) -> list[int]:
     numbers = [int(word) for word in file.read_text().split()] if file.exists() else []
-    return [number for number in numbers if running(number)]
-
-
-def running(number: int) -> bool:
-    try:
-        return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
+    return [number for number in numbers if not has_ended(number)]
 
 
 def test_a_test_that_hangs_is_ended_with_all_it_started(tested: CourseOnDisk, tmp_path: Path) -> None:
     tested.write({TEST_FILE: file_with(HANGS)})
     run = tested.run("test", "hw1", "--timeout", "2.5", PIDS=str(tmp_path / "pids"), PYTEST_ADDOPTS="--collect-only")
     assert run.code == 3
-    assert "pytest took longer than 2.5 s and was idle" in run.last_line
+    slept = r"pytest took longer than 2\.5 s( and was idle|, and slept most of it)"  # the latter on a busy machine
+    assert re.search(slept, run.last_line)
     assert f" at {TEST_FILE}::test_hangs" in run.last_line
     assert len((tmp_path / "pids").read_text().split()) == 4
-    assert alive(tmp_path / "pids") == []
+    wait_until(lambda: not alive(tmp_path / "pids"))
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from support import hostile_messages as hostile_walls
+from support.course import wait_until
 from support.hostile_class import (
     HONEST,
     HOSTILE,
@@ -87,7 +87,7 @@ SAYS = {
     "returns_very_many_values": "holds more than 20000 values or it wrote more than",
     "rewrites_its_recipe": "exit code 0",
     **hostile_walls.SAYS,
-    "sleeps_behind_a_vfork_child": "3 s and was idle",
+    "sleeps_behind_a_vfork_child": "3 s and was idle or 3 s, and slept most of it",
     "sleeps_behind_a_vfork_child_of_a_thread": "3 s and was idle or 3 s, and slept most of it",
     "starts_very_many_threads": "more than 512 threads or took longer than 3 s",
     "writes_in_processes_that_end": "it wrote more than 128 MiB",
@@ -206,10 +206,7 @@ def test_nobody_heard_anything(scene: Scene, graded: Graded) -> None:
 
 
 def test_nothing_is_left_running(graded: Graded) -> None:
-    deadline = time.monotonic() + 5
-    while running() and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert running() == []
+    wait_until(lambda: not running())
 
 
 def test_it_ends_in_bounded_time(graded: Graded) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterator
 
 import pytest
 
 from goldsmith.sandbox import private_network
+from support.course import wait_until
 from support.hostile_class import TOKEN, Result, Scene, attacks, is_safe_here, make_scene, running, secrets_of
 
 pytestmark = [
@@ -56,10 +56,7 @@ def test_who_is_honest_beside_them_gets_full_marks(graded: tuple[Scene, Result])
 
 
 def test_nothing_of_them_is_left_running(graded: tuple[Scene, Result]) -> None:
-    deadline = time.monotonic() + 5
-    while running() and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert running() == []
+    wait_until(lambda: not running())
 
 
 @pytest.mark.long

@@ -18,6 +18,7 @@ from goldsmith.foundation.ownership import MARK, is_marked
 from goldsmith.process.fork_client import _ForkedProcess
 from goldsmith.process.process_groups import Leader, end_group
 from goldsmith.process.untrusted_files import UntrustedFolder
+from support.course import has_ended, state_of, wait_until
 from support.foreign_files import bytes_in
 
 REPOSITORY = Path(__file__).parents[2]
@@ -42,13 +43,11 @@ def test_a_number_stays_taken_until_its_group_is_ended(tmp_path: Path) -> None:
     script = f"({' '.join(map(repr, SLEEPER))}) & echo $! > {tmp_path / 'number'}; exit 3"
     process = Leader(subprocess.Popen(["bash", "-c", script], start_new_session=True))
     assert process.wait(10) == 3
-    assert Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    left = Path(f"/proc/{(tmp_path / 'number').read_text().strip()}/stat")
+    assert state_of(process.pid) == "Z"
+    left = int((tmp_path / "number").read_text())
     end_group(process)
     assert process.returncode == 3
-    deadline = time.monotonic() + 10
-    while left.exists() and left.read_text().rpartition(")")[2].split()[0] != "Z":
-        assert time.monotonic() < deadline
+    wait_until(lambda: has_ended(left))
     assert not Path(f"/proc/{process.pid}").exists()
 
 

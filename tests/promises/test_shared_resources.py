@@ -7,8 +7,7 @@ import subprocess
 import tempfile
 import textwrap
 import threading
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -18,6 +17,7 @@ from goldsmith.courses.grade import turns
 from goldsmith.courses.grade.submissions import SubmissionRef
 from goldsmith.runs.run import Failure
 from support import check_course as checking
+from support.course import wait_until
 from support.hostile_class import Scene, is_safe_here, make_scene
 
 FILLS = """
@@ -113,23 +113,31 @@ def test_a_shortage_is_told_by_what_the_system_says(kind: str, message: str, log
 def test_who_wants_to_be_alone_waits_for_all_others_and_they_for_it(tmp_path: Path) -> None:
     there: list[str] = []
     seen: list[list[str]] = []
+    waiting: set[str] = set()
+    guests_leave, single_leaves = threading.Event(), threading.Event()
 
-    def stay(name: str, turn: object, seconds: float) -> None:
-        with turn(tmp_path, lambda: None):  # type: ignore[operator]
+    def stay(name: str, turn: object, until: Callable[[], object]) -> None:
+        with turn(tmp_path, lambda: waiting.add(name)):  # type: ignore[operator]
             there.append(name)
             seen.append([*there])
-            time.sleep(seconds)
+            until()
             there.remove(name)
 
-    guests = [threading.Thread(target=stay, args=(name, turns.beside_others, 0.3)) for name in "ab"]
-    single = threading.Thread(target=stay, args=("alone", turns.alone, 0.2))
-    late = threading.Thread(target=stay, args=("late", turns.beside_others, 0.0))
+    guests = [threading.Thread(target=stay, args=(name, turns.beside_others, guests_leave.wait)) for name in "ab"]
+    single = threading.Thread(target=stay, args=("alone", turns.alone, single_leaves.wait))
+    late = threading.Thread(target=stay, args=("late", turns.beside_others, lambda: None))
     for guest in guests:
         guest.start()
-    time.sleep(0.1)
+    wait_until(lambda: len(there) == 2)
     single.start()
-    time.sleep(0.1)
+    wait_until(lambda: "alone" in waiting)
     late.start()
+    wait_until(lambda: "late" in waiting)
+    guests_leave.set()
+    wait_until(lambda: there == ["alone"])
+    waiting.clear()
+    wait_until(lambda: "late" in waiting)
+    single_leaves.set()
     for thread in (*guests, single, late):
         thread.join()
     assert sorted(seen[1]) == ["a", "b"]

@@ -158,6 +158,19 @@ def wait_until(condition: Callable[[], object], seconds: float = 30) -> None:
         time.sleep(0.02)
 
 
+def state_of(process: int) -> str:
+    """The letter that the kernel has for the state of a process; nothing once it is gone."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return ""
+
+
+def has_ended(process: int) -> bool:
+    """Whether it runs no more, even if nobody has waited for it."""
+    return state_of(process) in ("", "X", "Z")
+
+
 def names_no_process(text: str) -> bool:
     """Whether no process has `text` in its command line."""
     return subprocess.run(["pgrep", "-f", text], capture_output=True).returncode == 1

@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from goldsmith.process.descendants import MAX_PROCESSES, Quota
 from goldsmith.sandbox.limits import Limits
 from goldsmith.worker import supervisor
 from goldsmith.worker.supervisor import Supervisor
+from support.course import wait_until
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are counted from /proc")
 SLEEPS = "import time; print('ready', flush=True); time.sleep(60)"
@@ -58,11 +58,7 @@ class Measured:
 
 
 def look_until(watched: Supervisor, is_so: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
-    while not is_so():
-        assert time.monotonic() < deadline
-        watched.look()
-        time.sleep(0.01)
+    wait_until(lambda: is_so() or watched.look())
 
 
 def state_of(pid: int) -> str:

@@ -23,6 +23,7 @@ from corpora.attacks import FILES, NETWORK, PROCESSES, SECRET, Attack, Prey, for
 from goldsmith.foundation import kernel
 from goldsmith.sandbox.capabilities import Level, probe
 from goldsmith.sandbox.readable_paths import reach
+from support.course import has_ended, state_of, wait_until
 from support.sandbox_probe import Answer, locked_in
 
 pytestmark = pytest.mark.skipif(not probe().sufficient, reason=f"this machine offers {probe().name}")
@@ -61,7 +62,7 @@ def unharmed(prey: Prey) -> bool:
 
 
 def alive(process: int) -> bool:
-    return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] in "SR"
+    return state_of(process) in ("S", "R", "D")
 
 
 # --- files
@@ -256,16 +257,11 @@ def test_it_ends_with_its_parent(tmp_path: Path) -> None:
         def cling() -> None:
             kernel.process_control(kernel.PR_SET_PDEATHSIG, 0)  # says that it did
             os.write(writing, str(os.getpid()).encode())
-            time.sleep(30)
+            time.sleep(90)
 
         locked_in(tmp_path, cling, descriptors=(writing,))
         os._exit(0)
     child = int(os.read(reading, 20))
     os.kill(parent, signal.SIGKILL)
     os.waitpid(parent, 0)
-    for _ in range(100):
-        if not Path(f"/proc/{child}").exists() or not alive(child):
-            return
-        time.sleep(0.02)
-    os.kill(child, signal.SIGKILL)
-    pytest.fail("it lived on")
+    wait_until(lambda: has_ended(child))
