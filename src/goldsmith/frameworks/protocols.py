@@ -56,6 +56,14 @@ class Arrays(Protocol):
         """Let gradients be recorded for an array if they are for the template."""
         ...
 
+    def learning(self, array: Any) -> Any:
+        """Return the same numbers without history, with gradients recorded for them; None where none can be."""
+        ...
+
+    def learns(self, array: Any) -> bool:
+        """Say whether gradients are recorded for an array."""
+        ...
+
     def place(self, array: Any, device: str) -> Any:
         """Return an array on a device."""
         ...
@@ -202,6 +210,10 @@ class Models(Protocol):
         """Return what is learned by all of its names, also what the model has not registered."""
         ...
 
+    def frozen(self, model: Any) -> set[str]:
+        """Return the names of the parameters that are not to learn."""
+        ...
+
     def gradients(self, model: Any) -> dict[str, Any]:
         """Return each parameter's gradient by name, None where it has none."""
         ...
@@ -234,8 +246,8 @@ class Models(Protocol):
         """Round weights in their place."""
         ...
 
-    def stress(self, model: Any, seed: int) -> None:
-        """Move every parameter off its identity."""
+    def stress(self, model: Any, seed: int) -> Any:
+        """Return the model with every parameter moved off its identity."""
         ...
 
     def place(self, model: Any, device: str) -> Any:
@@ -246,8 +258,12 @@ class Models(Protocol):
         """Return the model with its weights in a floating dtype."""
         ...
 
-    def set_training(self, model: Any, training: bool) -> None:
-        """Switch a model or module to training or evaluation."""
+    def is_training(self, module: Any) -> bool:
+        """Say whether a model or module is in training, not in evaluation."""
+        ...
+
+    def set_training(self, model: Any, training: bool) -> Any:
+        """Return a model or module switched to training or evaluation; those of a library may be switched in place."""
         ...
 
     def optimiser(self, model: Any) -> Any:

@@ -112,7 +112,7 @@ class Tracer:
             self.kept += self._keeping
         models = models_of(module)
         assert models is not None
-        facts = {"own": not models.is_library_class(type(module)), "training": module.training}
+        facts = {"own": not models.is_library_class(type(module)), "training": models.is_training(module)}
         entry = self._begin(label, name, type(module).__name__, "", [args, kwargs], facts) if self._keeping else None
         if entry is not None:
             self._targets[len(self.index) - 1] = module
@@ -195,10 +195,10 @@ class Tracer:
         models.set_training(getattr(target, "__self__", target), entry["training"])
 
         def own() -> dict[str, Any]:
-            return {name: item.grad for name, item in models.parameters(model).items() if name.startswith(prefix)}
+            passed = models.gradients(model)
+            return {name: passed[name] for name in models.parameters(model) if name.startswith(prefix)}
 
-        frozen = {name for name, item in models.parameters(model).items() if not item.requires_grad}
-        return library.numerics.passed_back(target, entry["form"], inputs, own, frozen)
+        return library.numerics.passed_back(target, entry["form"], inputs, own, models.frozen(model))
 
     @unwatched
     def origin(self, record: str, value: Any) -> None:
@@ -267,7 +267,7 @@ class Tracer:
         entry["outputs"] = self._keep(f"{entry['key']}.output", [value], whole=not entry["function"])
         returned = form_of([value], itertools.count())
         entry["returned"] = None if returned is NO_FORM else returned
-        entry["learns"] = [bool(getattr(item, "requires_grad", False)) for item in tensors_in([value])]
+        entry["learns"] = [arrays_of(item).learns(item) for item in tensors_in([value])]
         if self._keep(f"{entry['key']}.now", item.values, whole=not entry["function"]) != entry["inputs"]:
             entry["overwrote"] = True
         if item.before:

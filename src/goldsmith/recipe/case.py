@@ -112,16 +112,18 @@ class Case:
             self._accesses[id(model)] = self._access
         self._settings[name] = models.settings_of(factory, args, kwargs)
         if self._given is None:
-            models.choose_weights(model, weights, self.seed)
-            self._reuse_weights(name, model, build)
+            model = self._reuse_weights(name, models.choose_weights(model, weights, self.seed), build)
         else:
-            self._settle(name, model, build)
+            model = self._settle(name, model, build)
         self._keep_weights(name, model, drew, build)
-        self._built[name] = model
         self._allow["state_dict", name] = check_allow(allow)
-        if is_module(model):
-            model.train(train)
+        known = models_of(model)
+        if known is not None:
+            model = known.set_training(model, train)
             self._training += (name,) if train else ()
+        self._built[name] = model
+        if name in self._settled:
+            self._settled[name].model = model
         if trace and self._tracing:
             self._tracer.attach(name, model, lambda: self._weights_of(model, f"{name}'s weights"))
         if trace and self._on_model is not None:
@@ -180,10 +182,11 @@ class Case:
         """Return a context in which calls of the students' code are noted, where this case is traced."""
         return self._tracer.watch() if self._tracing else contextlib.nullcontext()
 
-    def _reuse_weights(self, name: str, model: Any, rebuild: Callable[[], Any]) -> None:
-        if self._draws is not None:
-            fresh = self._weights_of(model, f"{name}'s weights")
-            self._draws.weights(name, model, fresh, rebuild, self._accesses.get(id(model)))
+    def _reuse_weights(self, name: str, model: Any, rebuild: Callable[[], Any]) -> Any:
+        if self._draws is None:
+            return model
+        fresh = self._weights_of(model, f"{name}'s weights")
+        return self._draws.weights(name, model, fresh, rebuild, self._accesses.get(id(model)))
 
     def _keep_weights(self, name: str, model: Any, drew: bool, build: Callable[[], Any]) -> None:
         self._weights[name] = kept = self._weights_of(model, f"{name}'s weights")
@@ -342,11 +345,13 @@ class Case:
         """Return the tolerances that the recipe sets, by path in the payload."""
         return {self.item_names.path_of(*place): pin for place, pin in self._pinned.items()}
 
-    def _settle(self, name: str, model: Any, build: Callable[[], Any]) -> None:
+    def _settle(self, name: str, model: Any, build: Callable[[], Any]) -> Any:
+        """Return the model with gold's weights in it."""
         assert self._given is not None
         access = self._accesses.get(id(model))
         load = unwatched(self._given.load_weights) if self._is_plain_module(model) else self._given.load_weights
-        self._settled[name] = load(name, model, self._settings[name], build, access)
+        self._settled[name] = loaded = load(name, model, self._settings[name], build, access)
+        return loaded.model
 
     def _settled_as(self, model: Any) -> LoadedModel | LoadedObject | SettledByRecipe | None:
         return next((item for item in self._settled.values() if item.model is model), None)

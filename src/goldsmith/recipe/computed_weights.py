@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from goldsmith.foundation.nested import walk
-from goldsmith.frameworks.framework import is_module
+from goldsmith.frameworks.framework import models_of
 from goldsmith.frameworks.randomness import random_state_kept
 from goldsmith.gold.arrays import array_hash, is_array, numbers_of
 from goldsmith.gold.facts import WeightFacts
@@ -47,8 +47,9 @@ def computed_weights(
 
 def _candidates(model: Any, kept: Mapping[str, Any], facts: WeightFacts) -> list[str]:
     found = list(kept)
-    if is_module(model):
-        frozen = {name for name, value in model.named_parameters() if not value.requires_grad}
+    models = models_of(model)
+    if models is not None:
+        frozen = models.frozen(model)
         buffers = {name for name in facts.buffers if not name.endswith(STATISTICS)}
         found = [name for name in kept if name in frozen | buffers]
     telling = [name for name in found if _tells(kept[name])]
@@ -67,8 +68,9 @@ def _content(value: Any) -> list[tuple[str, str]]:
 
 def _has_seeds(model: Any) -> bool:
     """Return whether the source of a model's classes names a seed or a generator of its own; so if it is not known."""
-    parts = list(model.modules()) if is_module(model) else [model]
-    names = {type(part).__module__ for part in parts if not type(part).__module__.startswith("torch.")}
+    models = models_of(model)
+    kinds = {type(part) for part in models.modules(model).values()} if models is not None else {type(model)}
+    names = {kind.__module__ for kind in kinds if models is None or not models.is_library_class(kind)}
     try:
         return any(_SEEDS.search(inspect.getsource(sys.modules[name])) for name in names)
     except (OSError, TypeError, KeyError):

@@ -64,15 +64,16 @@ class RecordedDraws:
         fresh: Mapping[str, Any],
         rebuild: Callable[[], Any],
         access: WeightAccess | None = None,
-    ) -> None:
-        """Put the recorded weights of `name` into `model`, whose own are `fresh`."""
+    ) -> Any:
+        """Return `model`, whose own weights are `fresh`, with the recorded weights of `name`."""
         self._note(name, fresh)
         computed = frozenset(self._buffers.get(name, ()))
         if self._uses(f"weights of {name}", fresh, self._given.weights.get(name), computed):
             try:
-                self._given.load_weights(name, model, {}, rebuild, access)
+                return self._given.load_weights(name, model, {}, rebuild, access).model
             except CannotPlace as problem:
                 self._redraw(f"weights of {name}", str(problem))
+        return model
 
     def drawn(self) -> str:
         """Return the hash of all that was drawn here, used or not: two runs must draw the same."""

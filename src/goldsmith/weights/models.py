@@ -58,16 +58,18 @@ def build(factory: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[st
     return models.place(model, device) if models is not None else model
 
 
-def choose_weights(model: Any, profile: str, seed: int) -> None:
+def choose_weights(model: Any, profile: str, seed: int) -> Any:
+    """Return the model with the weights of a profile."""
     if profile not in PROFILES:
         raise RecipeMisuse(f"weights={profile!r} is not a profile; there are {', '.join(PROFILES)}")
     if profile == "stress":
         models = models_of(model)
         if models is not None:
-            models.stress(model, seed)
-        elif not _stress_arrays(_only_arrays(vars(model)) if hasattr(model, "__dict__") else {}, seed):
+            return models.stress(model, seed)
+        if not _stress_arrays(_only_arrays(vars(model)) if hasattr(model, "__dict__") else {}, seed):
             kind = type(model).__name__
             raise RecipeMisuse(f"weights='stress' finds nothing to move: {kind} has no array among its attributes")
+    return model
 
 
 def weights_of(model: Any, label: str) -> dict[str, Any]:

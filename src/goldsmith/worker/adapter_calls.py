@@ -17,7 +17,7 @@ T = TypeVar("T")
 def adapt_calls(model: T, adapter: Adapter) -> T:
     """Make a model use the adapter's call rule for its class, if there is one; return the model."""
     rule = adapter.calls.get(type(model).__name__)
-    if rule is not None and is_module(model):
+    if rule is not None and is_module(model) and getattr(model.forward, "func", None) is not rule:
         model.forward = functools.partial(rule, model.forward)
     return model
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from goldsmith.frameworks.framework import is_module
+from goldsmith.frameworks.framework import models_of
 from goldsmith.gold.arrays import leaves_of
 from goldsmith.process.messages import Built
 from goldsmith.recipe.case import Case
@@ -53,11 +53,11 @@ class _BuildingCase(Case):
         model = super().model(factory, *args, name=name, **options)
         shapes = {path: tuple(value.shape) for path, value in leaves_of(models.weights_of(model, name)).items()}
         classes = {"": _class_name(model)}
-        if is_module(model):
-            classes |= {
-                path: _class_name(module) for path, module in model.named_modules() if self._is_own(type(module))
-            }
-            model.register_forward_pre_hook(_enough)
+        known = models_of(model)
+        if known is not None:
+            parts = known.modules(model).items()
+            classes |= {path: _class_name(module) for path, module in parts if self._is_own(type(module))}
+            known.on_enter(model, _enough)
         self.built[name] = Built(shapes, classes)
         return model
 
@@ -70,7 +70,7 @@ class _AllBuilt(Exception):
     pass
 
 
-def _enough(module: Any, args: Any) -> None:
+def _enough(module: Any, args: Any, kwargs: Any) -> None:
     raise _AllBuilt
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from goldsmith.frameworks.framework import arrays_of, modelling, models_of, storing, without_gradients
-from goldsmith.gold.arrays import array_hash, is_array, is_tensor
+from goldsmith.gold.arrays import array_hash, dtype_name, is_array
 from goldsmith.gold.call_forms import plain_values, rebuild, tensors_in
 from goldsmith.instruments.own_files import OwnFiles
 from goldsmith.recipe.decorators import CaseDefinition, written_as
@@ -55,40 +55,58 @@ def run_alone(session: ReplaySession, request: RunRequest, item: IsolatedCall, d
 
 @dataclass(frozen=True)
 class _Target:
-    """A callable, and the model that it may change; `classes` are those of the module in it."""
+    """A callable, found in a model that it may change; `classes` are those of the module in it."""
 
-    call: Callable[..., Any]
+    call_in: Callable[[Any], Callable[..., Any]]
+    model: Any = None
     classes: tuple[str, ...] = ()
     settled: LoadedModel | None = None
     built: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def call(self) -> Callable[..., Any]:
+        return self.call_in(self.model if self.settled is None else self.settled.model)
+
+    def put(self, state: Mapping[str, Any]) -> None:
+        """Give the model the weights that it was built with, but for those in `state`, by gold's names."""
+        if self.settled is not None:
+            models = models_of(self.settled.model)
+            assert models is not None
+            self.settled.model = models.put(self.settled.model, self.built)
+            models.clear_gradients(self.settled.model)
+            self.settled.put(state)
 
 
 def _target(session: ReplaySession, request: RunRequest, item: IsolatedCall, definition: CaseDefinition) -> _Target:
     """Return a function as the recipe has it, or a module as soon as its model is built and has gold's weights."""
     if not item.model:
-        return _Target(_function(item.function, definition, OwnFiles.of(session.job)))
+        function = _function(item.function, definition, OwnFiles.of(session.job))
+        return _Target(lambda model: function)
     case = session.case_for(definition, request.conditions)
     stopping = _stop_at(case, item.model)
     try:
         definition.function(stopping)
     except _Reached as reached:
-        model = reached.model
-        module = model.get_submodule(item.module) if item.module else model
-        classes = tuple(kind.__name__ for kind in type(module).__mro__)
-        if not item.function and item.module:
-            module = adapt_calls(module, session.adapter)
-        if hasattr(module, "train"):
-            module.train(item.training)
-        settled = case.settled(item.model)
+        model, settled = reached.model, case.settled(item.model)
         models = models_of(model)
-        built = (
-            {name: arrays_of(value).copy(value) for name, value in models.weights(model).items()}
-            if settled and models
-            else {}
-        )
+        module = model if models is None or not item.module else models.modules(model)[item.module]
+        classes = tuple(kind.__name__ for kind in type(module).__mro__)
         if item.function and not hasattr(module, item.function):
             raise MissingPartUsed(f"{type(module).__name__}.{item.function}", None) from None
-        return _Target(getattr(module, item.function) if item.function else module, classes, settled, built)
+        built = {}
+        if settled is not None and models is not None:
+            settled.model = model
+            built = {name: arrays_of(value).copy(value) for name, value in models.weights(model).items()}
+
+        def call_in(model: Any) -> Callable[..., Any]:
+            module = model if models is None or not item.module else models.modules(model)[item.module]
+            if not item.function and item.module:
+                module = adapt_calls(module, session.adapter)
+            if models is not None:
+                module = models.set_training(module, item.training)
+            return getattr(module, item.function) if item.function else module  # type: ignore[no-any-return]
+
+        return _Target(call_in, model, classes, settled, built)
     raise LookupError(f"the case builds no model called {item.model}")
 
 
@@ -110,10 +128,7 @@ def _call(target: _Target, item: IsolatedCall, change: Callable[[Any], Any], dev
     settled = target.settled
     if settled is None or not (item.function or item.state):
         return _number(target, args, kwargs)
-    models = models_of(settled.model)
-    assert models is not None
-    models.put(settled.model, target.built)
-    settled.put({name: tensors[f"state.{name}"] for name in item.state})
+    target.put({name: tensors[f"state.{name}"] for name in item.state})
     before = {name: array_hash(value) for name, value in settled.weights().items()}
     found = _number(target, args, kwargs)
     after = {name: value for name, value in settled.weights().items() if array_hash(value) != before.get(name)}
@@ -123,12 +138,7 @@ def _call(target: _Target, item: IsolatedCall, change: Callable[[Any], Any], dev
 def _gradients(target: _Target, item: IsolatedCall, device: str) -> dict[str, Any]:
     """Return the gradients that one call passes back, weights under gold's names."""
     tensors, settled = _read(item, device), target.settled
-    if settled is not None:
-        models = models_of(settled.model)
-        assert models is not None
-        models.put(settled.model, target.built)
-        models.clear_gradients(settled.model)
-        settled.put({name: tensors[f"state.{name}"] for name in item.state})
+    target.put({name: tensors[f"state.{name}"] for name in item.state})
     inputs = [tensors[str(number)] for number in range(len(tensors)) if str(number) in tensors]
     library = modelling()
     if library is None:
@@ -180,6 +190,8 @@ def _as_given(tensor: Any) -> Any:
 
 def _disturb(tensor: Any) -> Any:
     """Change a tensor for the call in between, which reveals a module that remembers earlier inputs."""
-    if not is_tensor(tensor):
-        return tensor[::-1] * 1.5 if tensor.dtype.kind == "f" and tensor.ndim else tensor
-    return tensor.flip(0) * 1.5 if tensor.is_floating_point() and tensor.dim() else tensor
+    if not dtype_name(tensor).startswith(("float", "bfloat")) or not tensor.ndim:
+        return tensor
+    import numpy as np
+
+    return tensor[np.arange(len(tensor))[::-1].copy()] * 1.5

@@ -16,7 +16,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping
 from types import FrameType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from goldsmith.foundation.nested import leaves_in, map_tree
 from goldsmith.frameworks.framework import arrays_of, is_module, modelling, models_of, without_gradients
@@ -26,6 +26,9 @@ from goldsmith.instruments.own_calls import arguments_of
 from goldsmith.recipe.initial_weights import statistics_of, telling_statistics
 from goldsmith.runs.conditions import Perturbation
 from goldsmith.weights.gold_inputs import GoldInputs
+
+if TYPE_CHECKING:
+    from goldsmith.frameworks.protocols import Models
 
 T = TypeVar("T")
 _FACTORS: dict[Perturbation, float] = {"large": 30.0, "overflow": 1e2, "huge": 1e4}
@@ -89,33 +92,35 @@ class ModelPerturbation:
             for kind, (value, limit) in statistics_of(item, telling_statistics(item)).items():
                 self._initial[f"initial.{name}.{path}.{kind}"] = _with_limit(value, limit)
 
-    def model(self, name: str, model: Any) -> None:
+    def model(self, name: str, model: Any) -> Any:
+        """Return the model as the condition changes it."""
         models = models_of(model)
         if models is None:
             if self.condition == "stress":
                 self._stress_object(model)
-            return
+            return model
         if self.condition == "stress":
-            models.stress(model, self._seed)
+            model = models.stress(model, self._seed)
             self.applied = True
         elif self.condition == "mode":
-            self._other_mode(model)
+            model = self._other_mode(models, model)
         elif self.condition == "repeated":
             _call_before(model)
-        learned = models.parameters(model).items()
-        self._sources |= {f"{name}.{path}": weight for path, weight in learned if weight.requires_grad}
+        learned, frozen = models.parameters(model).items(), models.frozen(model)
+        self._sources |= {f"{name}.{path}": weight for path, weight in learned if path not in frozen}
+        return model
 
     def input(self, name: str, value: T) -> T:
         """Note whether an input was changed; where there is no model, make it a source of gradients."""
         if self.condition in _OF_INPUTS:
             self.applied = self.applied or _digest(value) != _digest(self._kept.get(name))
-        if self.condition != "gradients" or self._sources or not is_tensor(value):
+        if self.condition != "gradients" or self._sources or not _is_floating(value):
             return value
-        tensor: Any = value
-        if not tensor.is_floating_point():
+        source = arrays_of(value).learning(value)
+        if source is None:
             return value
-        self._sources[name] = tensor.detach().requires_grad_()
-        return self._sources[name].clone()  # type: ignore[no-any-return]
+        self._sources[name] = source
+        return source * 1  # type: ignore[no-any-return]
 
     def record(self, name: str, value: Any) -> None:
         self._recorded += [leaf for leaf in leaves_in(value) if is_tensor(leaf)]
@@ -140,15 +145,17 @@ class ModelPerturbation:
                 setattr(model, name, _move(value))
                 self.applied = True
 
-    def _other_mode(self, model: Any) -> None:
+    def _other_mode(self, models: Models, model: Any) -> Any:
         """Switch between train and eval mode, with all dropout at 1, which draws nothing."""
-        model.train(not model.training)
+        model = models.set_training(model, not models.is_training(model))
         self.applied = True
-        for part in model.modules():
+        for part in models.modules(model).values():
             for name in _DROPOUT_RATES:
                 rate = part.__dict__.get(name)
                 if isinstance(rate, float) and 0 <= rate < 1:
-                    setattr(part, name, 1.0)
+                    with contextlib.suppress(AttributeError):  # of a model that cannot be changed
+                        setattr(part, name, 1.0)
+        return model
 
 
 def _call_before(model: Any) -> None:
@@ -159,7 +166,7 @@ def _call_before(model: Any) -> None:
     def call(module: Any, args: Any, kwargs: Any) -> None:
         handle.remove()
         with random_state_kept(), without_gradients(), contextlib.suppress(Exception):
-            module.forward(*_each(args, _move), **_each(kwargs, _move))
+            getattr(module, "forward", module)(*_each(args, _move), **_each(kwargs, _move))
 
     handle = models.on_enter(model, call)
 
@@ -218,6 +225,10 @@ def _with_limit(value: Any, limit: float) -> Any:
 _ROWS: dict[Perturbation, int] = {"rows": 1, "single": 0, "empty": -1}
 """How many rows there are: one more than before, one, or none."""
 _OF_INPUTS = (*_FACTORS, *_MAX_MAGNITUDES, *_ROWS, "moved", "ties", "numbers", "draws", "longer")
+
+
+def _is_floating(value: Any) -> bool:
+    return is_array(value) and dtype_name(value).startswith(("float", "bfloat"))
 
 
 def _each(value: Any, change: Callable[[Any], Any]) -> Any:

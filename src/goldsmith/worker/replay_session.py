@@ -229,7 +229,7 @@ class ReplayCase(Case):
         return trace_as_bytes(tracer.tensors, tracer.index) if self._tracing and tracer.index else b""
 
     def settled(self, name: str) -> LoadedModel | None:
-        """Return a torch model of this case with gold's weights in it; None if there is none."""
+        """Return a framework's model of this case with gold's weights in it; None if there is none."""
         found = self._settled.get(name)
         return found if isinstance(found, LoadedModel) else None
 
@@ -241,7 +241,7 @@ class ReplayCase(Case):
         model = super().model(factory, *args, **options)
         name = options.get("name", "model")
         if self.changes is not None:
-            self.changes.model(name, model)
+            model = self._settled[name].model = self.changes.model(name, model)
             if self.changes.condition == "initial":
                 given = {key: value for key, value in options.items() if key not in _OPTIONS}
                 build = functools.partial(models.build, factory, args, given, self.device)
@@ -297,9 +297,10 @@ class ReplayCase(Case):
 
 def _module_names(model: Any) -> tuple[str, ...]:
     try:
-        return tuple(itertools.islice((name for name, _ in model.named_modules()), _MAX_MODULES))
+        known = models_of(model)
+        return tuple(itertools.islice(known.modules(model), _MAX_MODULES)) if known is not None else ()
     except Exception:
-        return ()  # not a torch model, or a submission's broken one
+        return ()  # a submission's broken one
 
 
 def _storage(leaf: Any) -> int | None:

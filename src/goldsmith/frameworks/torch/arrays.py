@@ -84,6 +84,14 @@ def learning_as(tensor: Any, template: Any) -> Any:
     return tensor.requires_grad_(template.requires_grad)
 
 
+def learning(tensor: Any) -> Any:
+    return tensor.detach().requires_grad_()
+
+
+def learns(tensor: Any) -> bool:
+    return bool(tensor.requires_grad)
+
+
 def place(tensor: Any, device: str) -> Any:
     return tensor.detach().to(device).requires_grad_(tensor.requires_grad)
 

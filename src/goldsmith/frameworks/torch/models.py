@@ -78,6 +78,10 @@ def named_parameters(model: Any) -> dict[str, Any]:
     return dict(model.named_parameters(remove_duplicate=False)) | unregistered(model)
 
 
+def frozen(model: Any) -> set[str]:
+    return {name for name, item in model.named_parameters() if not item.requires_grad}
+
+
 def gradients(model: Any) -> dict[str, Any]:
     return {name: item.grad for name, item in (parameters(model) | unregistered(model)).items()}
 
@@ -106,8 +110,12 @@ def in_precision(model: Any, dtype: str) -> Any:
     return model.double() if dtype == "float64" else model.float()
 
 
-def set_training(model: Any, training: bool) -> None:
-    model.train(training)
+def is_training(module: Any) -> bool:
+    return bool(module.training)
+
+
+def set_training(model: Any, training: bool) -> Any:
+    return model.train(training)
 
 
 def optimiser(model: Any) -> Any:

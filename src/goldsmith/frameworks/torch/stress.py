@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 
-def stress(model: torch.nn.Module, seed: int) -> None:
+def stress(model: torch.nn.Module, seed: int) -> torch.nn.Module:
     """Redraw the weights of `model` in place, from `seed` and each weight's name alone."""
     embeddings = {id(part.weight) for part in model.modules() if isinstance(part, torch.nn.Embedding)}
     with torch.no_grad():
@@ -25,6 +25,7 @@ def stress(model: torch.nn.Module, seed: int) -> None:
                 buffer.copy_(_uniform(name, buffer, seed, -0.5, 0.5))
             elif name.endswith("running_var"):
                 buffer.copy_(_uniform(name, buffer, seed, 0.5, 1.5))
+    return model
 
 
 def stress_array(tensor: Any, name: str, seed: int) -> bool:
