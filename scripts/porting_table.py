@@ -79,10 +79,13 @@ def command_line(port: Port) -> list[str]:
 
 
 def ask_goldsmith(port: Port, dtype: str) -> tuple[str, float, float]:
+    return run_goldsmith([*command_line(port), "--dtype", dtype])
+
+
+def run_goldsmith(arguments: Sequence[str]) -> tuple[str, float, float]:
     """Return the first wrong module, or the outcome, and the seconds of processor and wall-clock time."""
     before, started = _processor_seconds(), time.monotonic()
-    arguments = [*command_line(port), "--dtype", dtype, "--json"]
-    done = subprocess.run([*COMMAND, *arguments], cwd=EXAMPLE, capture_output=True, text=True)
+    done = subprocess.run([*COMMAND, *arguments, "--json"], cwd=EXAMPLE, capture_output=True, text=True)
     seconds = _processor_seconds() - before, time.monotonic() - started
     (found,) = json.loads(done.stdout)["candidates"]
     return found["first_divergence"] or found["outcome"], *seconds
@@ -121,13 +124,13 @@ def table(rows: Sequence[Row]) -> str:
     heads = ("the port has", "wrong is", "goldsmith names", "in bfloat16", "s", "hooks name", "in bfloat16")
     lines = [f"| {' | '.join(heads)} |", "|---|---|---|---|---:|---|---|"]
     for row in rows:
-        wrong, *said = (_cell(name) for name in (row.port.wrong, *row.said))
-        cells = (row.port.what, wrong, *said, f"{row.processor_s:.1f}", *map(_cell, row.hooks))
+        wrong, *said = (cell(name) for name in (row.port.wrong, *row.said))
+        cells = (row.port.what, wrong, *said, f"{row.processor_s:.1f}", *map(cell, row.hooks))
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
-def _cell(name: str) -> str:
+def cell(name: str) -> str:
     return f"`{name}`" if name and name != "agrees" else "nothing"
 
 
