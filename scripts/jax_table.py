@@ -78,11 +78,12 @@ def command_line(version: Version, framework: str) -> list[str]:
     ]  # fmt: skip
 
 
-def rows(only: Sequence[str] = ()) -> Iterator[Row]:
+def rows(only: Sequence[str] = (), options: Sequence[str] = ()) -> Iterator[Row]:
+    """Yield what goldsmith says, version by version; `only` names frameworks and versions."""
     for version in VERSIONS:
         for framework in FRAMEWORKS:
             if not only or framework in only or version.name in only:
-                said, _, wall_s = run_goldsmith(command_line(version, framework))
+                said, _, wall_s = run_goldsmith([*command_line(version, framework), *options])
                 yield Row(version, framework, said, wall_s)
 
 

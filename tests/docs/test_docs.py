@@ -52,6 +52,7 @@ ELSEWHERE = {
     "docs/grading.md": "clusters, which are not here",
     "docs/testing.md": "test_pytest_plugin.py",
     "docs/how-to/pytest-without-a-course.md": "test_pytest_values.py, away from CI",
+    "docs/how-to/jax.md": "with_jax/test_pitfalls.py, where JAX is installed",
     "docs/rigor.md": "test_operators.py has the like",
     "docs/tolerances.md": "one line of a recipe",
     "examples/vla-course/README.md": "pytest and goldsmith in a course",
