@@ -116,6 +116,17 @@ class Pinned(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
     max: float | None = None
     draws: int = 0
 
+    @staticmethod
+    def of(tolerance: Mapping[str, Any]) -> Pinned:
+        """Read what a recipe says; the message of a ValueError continues "the tolerance of …"."""
+        try:
+            pin = msgspec.convert(dict(tolerance), Pinned)
+        except (msgspec.ValidationError, TypeError, ValueError) as error:
+            raise ValueError(f"cannot be read: {error}") from None
+        if problem := pin.problem():
+            raise ValueError(problem)
+        return pin
+
     def problem(self) -> str | None:
         """Say what is wrong with the pin, or return None."""
         limits = [limit for limit in (self.rtol, self.atol, self.l2, self.max) if limit is not None]

@@ -372,16 +372,11 @@ class Case:
         return is_module(model) and id(model) not in self._accesses
 
     def _pin(self, section: str, name: str, tolerance: Mapping[str, Any] | None) -> None:
-        if tolerance is None:
-            return
         try:
-            pin = msgspec.convert(dict(tolerance), Pinned)
-        except (msgspec.ValidationError, TypeError, ValueError) as error:
-            raise RecipeMisuse(f"the tolerance of {name or 'the checkpoint'!r} cannot be read: {error}") from None
-        problem = pin.problem()
-        if problem:
-            raise RecipeMisuse(f"the tolerance of {name or 'the checkpoint'!r} {problem}")
-        self._pinned[section, name] = pin
+            if tolerance is not None:
+                self._pinned[section, name] = Pinned.of(tolerance)
+        except ValueError as problem:
+            raise RecipeMisuse(f"the tolerance of {name or 'the checkpoint'!r} {problem}") from None
 
     def _claim(self, group: Mapping[str, Any], name: str, what: str) -> None:
         if not isinstance(name, str) or not name:
