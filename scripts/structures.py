@@ -67,7 +67,8 @@ def in_words(kind: Any, link: str = "#{}") -> str:
     if origin is Literal:
         return " or ".join(f"`{item}`" if item else "nothing" for item in inner)
     if origin in (Union, types.UnionType):
-        return " or ".join("null" if item is type(None) else in_words(item, link) for item in inner)
+        kinds = [item for item in inner if item is not msgspec.UnsetType]
+        return " or ".join("null" if item is type(None) else in_words(item, link) for item in kinds)
     if origin is tuple and inner[-1] is Ellipsis:
         return f"list of {_several(in_words(inner[0], link))}"
     if origin is tuple and len(inner) == 2 and inner[0] == inner[1]:
@@ -98,7 +99,7 @@ def table(kind: Struct) -> list[str]:
     rows = ["| field | type | meaning |", "|---|---|---|"]
     left_out = kind.__struct_config__.omit_defaults
     for name, inner, text, info in fields_of(kind):
-        optional = left_out and not info.required
+        optional = (left_out and not info.required) or info.default is msgspec.UNSET
         rows.append(f"| `{name}` | {in_words(inner)}{'; may be left out' if optional else ''} | {text} |")
     return rows
 

@@ -218,7 +218,7 @@ class Lender:
             job, environment = child.job, environment_for(child.job)
             recipe = Path(job.recipe)
             sources = [recipe] if recipe.is_file() else Path(job.folder).glob("*.py")  # before there is a recipe
-            torch = any(map(jobs._imports_torch, sources))
+            torch = any("torch" in jobs.libraries_of(source) for source in sources)
             fitting = [kind for kind, process in self._processes.items() if process.fits(environment)]
             kind = next((kind for kind in fitting if kind[0] == torch), None)
             if child.fork_server is None and kind and (not torch or _survives_a_fork(job.device)):

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from goldsmith.foundation.syntax import syntax_tree
+from goldsmith.frameworks.framework import registered
 from goldsmith.generate.options import Options
 from goldsmith.process.fork_client import ForkClient, fork_server
 from goldsmith.process.messages import Job, RecordJob
@@ -43,26 +44,29 @@ def make_job(task: type[Task], target: Target, workspace: Workspace, options: Op
 
 
 @contextlib.contextmanager
-def torch_fork_server(target: Target, options: Options) -> Iterator[ForkClient | None]:
-    """Start a process that has imported torch, to fork jobs from: importing it would take each of them two seconds or
-    more.
+def recording_fork_server(target: Target, options: Options) -> Iterator[ForkClient | None]:
+    """Start a process that has imported what the recipe computes with, to fork jobs from: importing torch would take
+    each of them two seconds or more.
 
-    Yield None if the recipe may do without torch, since whether it was imported decides how gold is stored, and for a
-    device other than the CPU, whose driver may not survive a fork.
+    Yield None if the recipe may do without such a library, since whether it was imported decides how gold is stored,
+    and for a device other than the CPU, whose driver may not survive a fork.
     """
-    if options.device == "cpu" and _imports_torch(target.recipe) and find_spec("torch") is not None:
-        with fork_server(preload=["torch"]) as server:
+    libraries = libraries_of(target.recipe) if options.device == "cpu" else []
+    if libraries:
+        with fork_server(preload=libraries) as server:
             yield server
     else:
         yield None
 
 
-def _imports_torch(recipe: Path) -> bool:
-    """Return whether importing the recipe always imports torch: only statements at its top level count."""
-    names: list[str] = []
+def libraries_of(recipe: Path) -> list[str]:
+    """Return the installed libraries, besides NumPy, that importing the recipe always imports: only statements at its
+    top level count."""
+    names: set[str] = set()
     for statement in syntax_tree(recipe.read_bytes()).body:
         if isinstance(statement, ast.Import):
-            names += [item.name for item in statement.names]
+            names |= {item.name.partition(".")[0] for item in statement.names}
         elif isinstance(statement, ast.ImportFrom) and statement.module and not statement.level:
-            names.append(statement.module)
-    return any(name.partition(".")[0] == "torch" for name in names)
+            names.add(statement.module.partition(".")[0])
+    found = (item.name for item in registered() if item.name != "numpy")
+    return [name for name in found if name in names and find_spec(name) is not None]

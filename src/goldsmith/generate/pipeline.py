@@ -22,7 +22,7 @@ from goldsmith.generate.ensure_recipe import check_notebooks, ensure_recipe
 from goldsmith.generate.error_mapping import error_of, gravity
 from goldsmith.generate.imported_sources import add_imported
 from goldsmith.generate.interface_check import check_interface, check_models, known_from
-from goldsmith.generate.jobs import make_job, torch_fork_server
+from goldsmith.generate.jobs import make_job, recording_fork_server
 from goldsmith.generate.measure_tolerances import Measured, measure
 from goldsmith.generate.options import Options
 from goldsmith.generate.outcome import UNCHANGED, Outcome
@@ -197,7 +197,7 @@ def _steps(run: GenerationState, progress: Progress, staging: Staging) -> None:
     progress.step(_where(target, placed), stage=STEPS[3])
     with contextlib.ExitStack() as stack:
         workspaces = stack.enter_context(make_workspaces(target, placed, 2))
-        run.fork_server = stack.enter_context(torch_fork_server(target, options))
+        run.fork_server = stack.enter_context(recording_fork_server(target, options))
         calm = StatSnapshot.begin(target.project, workspaces[0])
         progress.step(f"every random source from {options.seed}", stage=STEPS[4])
         progress.step(stage=STEPS[5])

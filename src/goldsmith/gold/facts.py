@@ -180,11 +180,15 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True):
     """Where models ran."""
     variables: dict[str, str] = {}
     """Environment variables that bear on bits."""
+    versions: dict[str, str] | msgspec.UnsetType = msgspec.UNSET
+    """The versions of other libraries that the recipe used, by name."""
+    settings: dict[str, str] | msgspec.UnsetType = msgspec.UNSET
+    """Settings of those libraries that bear on bits."""
 
     @property
     def libraries(self) -> dict[str, str]:
         """Return the versions of the libraries besides NumPy that ran, by name."""
-        return {"torch": self.torch} if self.torch is not None else {}
+        return ({"torch": self.torch} if self.torch is not None else {}) | (self.versions or {})
 
 
 def environment_differences(recorded: Environment, here: Environment) -> list[str]:
@@ -195,6 +199,16 @@ def environment_differences(recorded: Environment, here: Environment) -> list[st
         one, two = getattr(recorded, name), getattr(here, name)
         if one and two and public_version(str(one)) != public_version(str(two)):
             found.append(f"{words} {one}, here {two}")
+    for library, one in (recorded.versions or {}).items():
+        two = (here.versions or {}).get(library, "")
+        if two and public_version(one) != public_version(two):
+            found.append(f"{library} {one}, here {two}")
+    settings, own = recorded.settings or {}, here.settings or {}
+    found += [
+        f"{name} {settings[name]}, here {own[name]}"
+        for name in settings
+        if own.get(name, "") not in ("", settings[name])
+    ]
     for name in sorted(recorded.variables.keys() | here.variables.keys()):
         one, two = recorded.variables.get(name, "unset"), here.variables.get(name, "unset")
         if one != two:

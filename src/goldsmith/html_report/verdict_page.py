@@ -6,7 +6,6 @@ import ast
 import importlib.metadata
 import platform
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from goldsmith.doctor import processor_name
 from goldsmith.foundation.syntax import syntax_tree
@@ -53,16 +52,17 @@ def verdict_report(verdict: Verdict, evidence: Evidence, recorded: Environment) 
 def environment_here(recorded: Environment) -> Environment:
     """Return what is known of this machine without running anything; what is not known is not compared."""
     given = deterministic_environment(recorded.threads)
-    versions: dict[str, Any] = {library: _version(library) for library in recorded.libraries}
+    others = {library: _version(library) or "" for library in recorded.versions or {}}
     return Environment(
         python=platform.python_version(),
         numpy=_version("numpy") or "",
-        **versions,
+        torch=_version("torch") if recorded.torch else None,
         platform=f"{platform.system()} {platform.machine()}" if recorded.platform else "",
         processor=processor_name(),
         threads=recorded.threads,
         device=recorded.device,
         variables={name: given[name] for name in recorded.variables if name in given},
+        versions=others,
     )
 
 

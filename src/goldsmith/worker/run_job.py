@@ -21,6 +21,7 @@ from goldsmith.errors.sandbox import CannotConfine
 from goldsmith.foundation.platforms import IS_LINUX
 from goldsmith.foundation.wording import in_words
 from goldsmith.frameworks.devices import NoSuchDevice, check_device
+from goldsmith.frameworks.framework import registered
 from goldsmith.gold.facts import CaseFacts
 from goldsmith.gold.files import SUFFIXES, read_back
 from goldsmith.instruments.file_access import Reads
@@ -116,8 +117,8 @@ def _run(job: Job, own_code: OwnCode) -> Result:
     except RecipeMisuse as misuse:
         return Result(failure=_failure(job, "misuse", misuse, session))
     except ModuleNotFoundError as missing:
-        if missing.name == "torch":
-            return Result(failure=Failure(kind="package", message=str(missing), package="torch"))
+        if any(missing.name == item.name for item in registered()):
+            return Result(failure=Failure(kind="package", message=str(missing), package=str(missing.name)))
         return Result(failure=_failure(job, "raised", missing, session))
     except MemoryError as full:
         return Result(failure=_failure(job, "memory", full, session))

@@ -23,7 +23,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from goldsmith.frameworks.framework import active, framework
+from goldsmith.frameworks.framework import active, registered
 from goldsmith.process.priority import drop_real_time_priority
 from goldsmith.process.process_groups import signal_group
 from goldsmith.worker import run_job
@@ -128,8 +128,12 @@ def _prepare(wake_up: int, preload: Sequence[str]) -> None:
     signal.set_wakeup_fd(wake_up, warn_on_full_buffer=False)
     if preload:
         gc.disable()  # a tenth of the time that importing torch takes, and all that it makes stays
-    for name in preload:
-        framework(name).preload()
+    known = {item.name: item for item in registered()}
+    for name in preload:  # gold names what it was recorded with: the library of arrays, and those of its models
+        if name in known:
+            known[name].preload()
+        else:
+            importlib.import_module(name)
     for item in active():
         item.preload()
     _freeze_gc()

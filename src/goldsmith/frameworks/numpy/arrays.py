@@ -21,9 +21,9 @@ from goldsmith.gold.safetensors_reader import Bfloat16
 
 TYPES = (np.ndarray,)
 _STRUCTURE = "structure"
-_REFERENCE, _BYTES, _TEXT = "@array:", "@bytes:", "@text:"
+_REFERENCE, _WIDENED, _BYTES, _TEXT = "@array:", "@array of ", "@bytes:", "@text:"
 """Prefixes of strings in the structure that stand for something else; a string that itself begins like one is marked as
-text."""
+text. `@array of bfloat16:` stands for an array in float32: NumPy's files know no smaller dtype but float16."""
 _COMPLEX = {"float32": "complex64", "float64": "complex128"}
 _MOVED_TO = {"float64": "f8", "float32": "f4", "float16": "f2"}
 
@@ -178,12 +178,15 @@ def save(payload: Mapping[str, Any]) -> bytes:
 
     def reference(path: str, value: Any) -> Any:
         if is_array(value):
-            arrays[path] = value
-            return _REFERENCE + path
+            arrays[path] = host = _own(value)
+            if host.dtype.kind != "V":
+                return _REFERENCE + path
+            arrays[path] = host.astype(np.float32)
+            return f"{_WIDENED}{host.dtype.name}:{path}"
         if isinstance(value, bytes):
             arrays[path] = np.frombuffer(value, dtype=np.uint8)
             return _BYTES + path
-        if isinstance(value, str) and value.startswith((_REFERENCE, _BYTES, _TEXT)):
+        if isinstance(value, str) and value.startswith((_REFERENCE, _WIDENED, _BYTES, _TEXT)):
             return _TEXT + value
         return value
 
@@ -206,6 +209,9 @@ def load(path: Path, *, mapped: bool = False) -> Any:
         def restore(value: Any) -> Any:
             if isinstance(value, str) and value.startswith(_REFERENCE):
                 return archive[value.removeprefix(_REFERENCE)]
+            if isinstance(value, str) and value.startswith(_WIDENED):
+                kind, _, name = value.removeprefix(_WIDENED).partition(":")
+                return archive[name].astype(_small(kind))
             if isinstance(value, str) and value.startswith(_BYTES):
                 return archive[value.removeprefix(_BYTES)].tobytes()
             if isinstance(value, str):
@@ -219,10 +225,30 @@ def load(path: Path, *, mapped: bool = False) -> Any:
 def save_tensors(tensors: Mapping[str, Any], metadata: dict[str, str] | None = None) -> bytes:
     from safetensors.numpy import save as save_arrays
 
-    return save_arrays(dict(tensors), metadata=metadata)
+    return save_arrays({name: _own(item) for name, item in tensors.items()}, metadata=metadata)
 
 
 def load_tensors(path: Path) -> dict[str, Any]:
     from safetensors.numpy import load_file
 
     return load_file(path)
+
+
+def _own(array: Any) -> Any:
+    """Return an array of any library as one of NumPy, in the order of its axes and in its own dtype."""
+    if isinstance(array, np.ndarray):
+        return array
+    arrays = arrays_of(array)
+    name = arrays.dtype(array)
+    flat = np.frombuffer(arrays.raw_bytes(array), _small(name) if name not in np.sctypeDict else name)
+    return flat.reshape(array.shape)
+
+
+def _small(name: str) -> Any:
+    """Return a dtype that NumPy lacks, such as bfloat16, from the package that has it: it comes with what computes in
+    such dtypes, and where that is missing, the same numbers in float32 will do."""
+    try:
+        import ml_dtypes
+    except ModuleNotFoundError:
+        return np.dtype(np.float32)
+    return np.dtype(getattr(ml_dtypes, name))
