@@ -15,6 +15,7 @@ from goldsmith.mutants.operators.patterns import (
     keyword,
     named,
     subject,
+    uses_jax,
 )
 from goldsmith.mutants.registry import Site, operator
 from goldsmith.mutants.source import Edit
@@ -52,7 +53,8 @@ def activation_exchanged(site: Site) -> Iterator[Edit | None]:
     if not site.is_called or named(node.value, "np", "numpy", "math"):
         return
     module = identifier(node.value) if is_library(site, node.value) else "torch"
-    other = _OTHER.get("F" if module == "functional" else module, {}).get(node.attr)
+    functions = module == "functional" or (uses_jax(site) and module != "jnp")
+    other = _OTHER.get("F" if functions else module, {}).get(node.attr)
     if other is not None:
         yield site.rename(other)
 
@@ -64,7 +66,12 @@ def gelu_approximated(site: Site) -> Iterator[Edit | None]:
     if called(site.node) not in ("gelu", "GELU") or not isinstance(site.node.func, ast.Attribute):
         return
     given = keyword(site.node, "approximate")
-    if given is None:
+    if uses_jax(site):  # where the approximation is what one gets by default
+        if given is None:
+            yield site.argument(site.node, "approximate=False")
+        elif isinstance(given.value, ast.Constant):
+            yield site.replace(given.value, str(not given.value.value))
+    elif given is None:
         yield site.argument(site.node, 'approximate="tanh"')
     elif isinstance(given.value, ast.Constant):
         yield site.replace(given.value, '"none"' if given.value.value == "tanh" else '"tanh"')

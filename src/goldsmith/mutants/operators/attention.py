@@ -27,6 +27,7 @@ from goldsmith.mutants.operators.patterns import (
     sides,
     split_words,
     subject,
+    uses_jax,
 )
 from goldsmith.mutants.operators.simple import unwrap_call
 from goldsmith.mutants.registry import Site, operator
@@ -156,6 +157,10 @@ def sigmoid_for_softmax(site: Site) -> Iterator[Edit | None]:
         inner = subject(site, site.node)
         if inner is not None:
             yield site.write(site.node, "torch.sigmoid({})", inner)
+    elif called(site.node) == "softmax" and uses_jax(site) and isinstance(site.node.func, ast.Attribute):
+        inner = subject(site, site.node)
+        if inner is not None:
+            yield site.write(site.node, f"{site.text(site.node.func.value)}.sigmoid({{}})", inner)
 
 
 @operator(
@@ -178,7 +183,7 @@ def heads_split_crosswise(site: Site) -> Iterator[Edit | None]:
     call = site.node
     if called(call) != "transpose" or not isinstance(call.func, ast.Attribute):
         return
-    if [number(item) for item in call.args] not in ([1, 2], [2, 1]):
+    if [number(item) for item in call.args] not in ([1, 2], [2, 1], [0, 2, 1, 3]):
         return
     split: Any = call.func.value
     if called(split) in ("view", "reshape") and len(split.args) == 4:

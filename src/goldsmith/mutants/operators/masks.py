@@ -101,6 +101,11 @@ def mask_after_softmax(site: Site) -> Iterator[Edit | None]:
     if called(site.node) != "softmax":
         return
     inner: Any = subject(site, site.node)
+    if called(inner) == "where" and len(inner.args) == 3 and _is_minus_infinity(inner.args[2]):
+        mask, scores, _ = map(site.text, inner.args)
+        weights = site.text(site.node).replace(site.text(inner), scores, 1)
+        yield site.replace(site.node, f"{site.text(inner.func)}({mask}, {weights}, 0.0)")
+        return
     if called(inner) != "masked_fill" or not isinstance(inner.func, ast.Attribute) or len(inner.args) != 2:
         return
     whole, hidden = site.text(site.node), site.text(inner)

@@ -95,7 +95,7 @@ def _squared(node: ast.expr | None) -> ast.expr | None:
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         whole = (called(node) == "pow" and node.args and number(node.args[0]) == 2) or called(node) == "square"
         inner = node.func.value if whole else None
-        return inner if isinstance(inner, ast.Name) and inner.id not in ("torch", "np") else None
+        return inner if isinstance(inner, ast.Name) and inner.id not in ("torch", "np", "jnp") else None
     return None
 
 
@@ -243,5 +243,5 @@ def spread_of_other_kind(site: Site) -> Iterator[Edit | None]:
 
 def _is_numpy(site: Site, call: ast.Call) -> bool:
     if not is_method(site, call):
-        return named(call.func.value, "np", "numpy")  # type: ignore[attr-defined]
+        return named(call.func.value, "np", "numpy", "jnp")  # type: ignore[attr-defined]
     return keyword(call, "axis", "keepdims") is not None or not uses_torch(site)

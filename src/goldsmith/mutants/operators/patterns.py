@@ -139,7 +139,12 @@ def in_shape(site: Site) -> bool:
 
 
 def uses_torch(site: Site) -> bool:
-    return not site.imported.isdisjoint({"torch", "nn", "F"})
+    return not site.imported.isdisjoint({"torch", "F"}) or ("nn" in site.imported and not uses_jax(site))
+
+
+def uses_jax(site: Site) -> bool:
+    """Say whether it is in JAX, whose functions are spelt as NumPy's are, and whose arrays have few methods."""
+    return "torch" not in site.imported and not site.imported.isdisjoint({"jax", "jnp", "nnx", "linen", "eqx"})
 
 
 def in_norm(site: Site) -> bool:

@@ -82,7 +82,7 @@ def scaling_skipped(site: Site) -> Iterator[Edit | None]:
         called(site.node) in _OTHER
         and len(site.node.args) == 1
         and isinstance(site.node.func, ast.Attribute)
-        and not named(site.node.func.value, "F", "functional", "np", "torch")
+        and not named(site.node.func.value, "F", "functional", "np", "jnp", "torch")
     ):
         yield keep(site, site.node, site.node.args[0])
 

@@ -5,7 +5,17 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from goldsmith.mutants.operators.patterns import called, is_method, is_plain, keep, keyword, same, subject, uses_torch
+from goldsmith.mutants.operators.patterns import (
+    called,
+    is_method,
+    is_plain,
+    keep,
+    keyword,
+    same,
+    subject,
+    uses_jax,
+    uses_torch,
+)
 from goldsmith.mutants.registry import Site, operator
 from goldsmith.mutants.source import Edit
 
@@ -17,6 +27,14 @@ def softmax_overflows(site: Site) -> Iterator[Edit | None]:
     if called(node) == "softmax" and uses_torch(site) and scores is not None and axis is not None:
         over = f"sum({site.text(axis)}, keepdim=True)"
         yield site.write(node, f"{{}}.exp() / {{}}.exp().{over}", scores, scores)
+    elif called(node) == "softmax" and _has_functions(site) and scores is not None:
+        over = f"sum({site.text(axis.value) if axis else -1}, keepdims=True)"
+        yield site.write(node, f"jnp.exp({{}}) / jnp.exp({{}}).{over}", scores, scores)
+
+
+def _has_functions(site: Site) -> bool:
+    """Say whether there is a `jnp` to write functions of: an array of JAX has no methods for them."""
+    return uses_jax(site) and "jnp" in site.imported
 
 
 @operator("largest-not-taken-off", "the largest is not taken off before an exponential", "stability", ast.BinOp)
@@ -36,6 +54,8 @@ def log_of_softmax(site: Site) -> Iterator[Edit | None]:
         start, end = site.source.span(node.func)[1] - len("log_softmax"), site.source.span(node)[1]
         rest = site.source.content[start:end].decode("utf-8").removeprefix("log_")
         yield Edit(start, end, (f"{rest}.log()",))
+    elif called(node) == "log_softmax" and _has_functions(site):
+        yield site.replace(node, f"jnp.log({site.text(node).replace('log_softmax', 'softmax', 1)})")
     elif _is_cross_entropy(node):
         logits, module = site.text(node.args[0]), site.text(node.func.value)
         start, end = site.source.span(node)[0], site.source.span(node.args[0])[1]
@@ -53,18 +73,20 @@ def _is_cross_entropy(node: ast.Call) -> bool:
 def logsumexp_overflows(site: Site) -> Iterator[Edit | None]:
     node = site.node
     of = subject(site, node)
-    if called(node) == "logsumexp" and uses_torch(site) and of is not None:
+    if called(node) == "logsumexp" and (uses_torch(site) or _has_functions(site)) and of is not None:
         rest = [*(node.args if is_method(site, node) else node.args[1:]), *node.keywords]
         over = ", ".join(site.text(item) for item in rest)
-        yield site.write(node, f"{{}}.exp().sum({over}).log()", of)
+        method, function = f"{{}}.exp().sum({over}).log()", f"jnp.log(jnp.exp({{}}).sum({over}))"
+        yield site.write(node, method if uses_torch(site) else function, of)
 
 
 @operator("sigmoid-overflows", "a sigmoid as the quotient of two infinite numbers", "stability", ast.Call)
 def sigmoid_overflows(site: Site) -> Iterator[Edit | None]:
     node = site.node
     of = subject(site, node)
-    if called(node) not in ("silu", "sigmoid") or not uses_torch(site) or of is None or node.keywords:
+    if called(node) not in ("silu", "sigmoid") or of is None or node.keywords:
         return
-    if is_plain(of) or isinstance(of, ast.Call):
+    if (uses_torch(site) or _has_functions(site)) and (is_plain(of) or isinstance(of, ast.Call)):
         template = "{} * ({}.exp() / (1 + {}.exp()))" if called(node) == "silu" else "{}.exp() / (1 + {}.exp())"
+        template = template if uses_torch(site) else template.replace("{}.exp()", "jnp.exp({})")
         yield site.write(node, template, *[of] * template.count("{}"))
