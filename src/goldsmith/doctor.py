@@ -190,8 +190,14 @@ def recording_environment(device: str, threads: int) -> Environment:
     from goldsmith.gold.facts import Environment
 
     facts: dict[str, Any] = {"threads": threads, "device": device}
+    versions: dict[str, str] = {}
     for library in active():
         facts |= library.process.environment(device)
+        versions |= facts.pop("versions", {})
+        if library.name not in Environment.__struct_fields__:
+            versions[library.name] = facts.pop(library.name)
+    if versions:
+        facts["versions"] = dict(sorted(versions.items()))
     return Environment(
         python=platform.python_version(),
         platform=f"{platform.system()} {platform.machine()}",

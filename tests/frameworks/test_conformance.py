@@ -42,7 +42,22 @@ def torch_sample() -> Sample:
     )
 
 
-SAMPLES = {"numpy": numpy_sample, "torch": torch_sample}
+def jax_sample() -> Sample:
+    jax = pytest.importorskip("jax")
+    jnp = jax.numpy
+
+    def array(dtype: str, values: list[float]) -> Any:
+        with jax.enable_x64(True):
+            return jnp.asarray(np.asarray(values).astype("int64" if dtype.startswith("u") else "float64")).astype(dtype)
+
+    return Sample(
+        dtypes=(*WHOLE, *INEXACT, "bfloat16", "uint16", "uint32", "uint64"),
+        array=array,
+        draw=lambda: pytest.skip("JAX has no global random state"),
+    )
+
+
+SAMPLES = {"numpy": numpy_sample, "torch": torch_sample, "jax": jax_sample}
 
 
 @pytest.fixture(params=list(SAMPLES))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from goldsmith.frameworks.protocols import Arrays, Models, Numerics, Process
 
 GROUP = "goldsmith.frameworks"
-_OWN = {"numpy": "goldsmith.frameworks.numpy", "torch": "goldsmith.frameworks.torch"}
+_OWN = {name: f"goldsmith.frameworks.{name}" for name in ("numpy", "torch", "jax")}
 
 
 class Watch:

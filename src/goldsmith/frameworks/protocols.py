@@ -25,7 +25,8 @@ class Arrays(Protocol):
         ...
 
     def to_numpy(self, array: Any) -> Any:
-        """Return the same numbers on the host, as an array of NumPy or, for a dtype that NumPy lacks, `Bfloat16`."""
+        """Return the same numbers on the host, as an array of NumPy or, for a dtype that NumPy lacks, `Bfloat16`; those
+        of 8-bit floats, which it lacks, too, as float64."""
         ...
 
     def raw_bytes(self, array: Any) -> memoryview:
@@ -81,11 +82,11 @@ class Arrays(Protocol):
         ...
 
     def overwrite(self, array: Any, values: Any) -> None:
-        """Write other numbers into an array."""
+        """Write other numbers into an array; one that is immutable raises `TypeError`."""
         ...
 
-    def stress_array(self, array: Any, name: str, seed: int) -> bool:
-        """Redraw a floating array in place, from its name and a seed; return whether that can be."""
+    def stressed(self, array: Any, name: str, seed: int) -> Any:
+        """Redraw a floating array from its name and a seed, in place where that can be; None for any other array."""
         ...
 
     def concatenate(self, parts: Sequence[Any], axis: int = 0) -> Any:

@@ -66,7 +66,9 @@ def choose_weights(model: Any, profile: str, seed: int) -> Any:
         models = models_of(model)
         if models is not None:
             return models.stress(model, seed)
-        if not _stress_arrays(_only_arrays(vars(model)) if hasattr(model, "__dict__") else {}, seed):
+        moved: list[str] = []
+        _stress_arrays(getattr(model, "__dict__", {}), seed, moved)
+        if not moved:
             kind = type(model).__name__
             raise RecipeMisuse(f"weights='stress' finds nothing to move: {kind} has no array among its attributes")
     return model
@@ -100,13 +102,24 @@ def _only_arrays(value: Any) -> Any:
     return value if is_array(value) else {}
 
 
-def _stress_arrays(weights: Any, seed: int, name: str = "") -> int:
-    """Redraw the arrays in nested dicts and lists in place; return how many there were."""
+def _stress_arrays(weights: Any, seed: int, moved: list[str], name: str = "") -> Any:
+    """Redraw the arrays in nested dicts and lists, and note their names; others take the place of immutable ones."""
     if isinstance(weights, dict):
-        return sum(_stress_arrays(item, seed, f"{name}.{key}") for key, item in weights.items())
-    if isinstance(weights, list):
-        return sum(_stress_arrays(item, seed, f"{name}.{at}") for at, item in enumerate(weights))
-    return int(is_array(weights) and arrays_of(weights).stress_array(weights, name, seed))
+        for key, item in list(weights.items()):
+            found = _stress_arrays(item, seed, moved, f"{name}.{key}")
+            if found is not item:
+                weights[key] = found
+    elif isinstance(weights, list | tuple) and any(is_array(item) or isinstance(item, dict) for item in weights):
+        items = [_stress_arrays(item, seed, moved, f"{name}.{at}") for at, item in enumerate(weights)]
+        if any(one is not two for one, two in zip(items, weights, strict=True)):
+            fields = hasattr(weights, "_fields")
+            return type(weights)(*items) if fields else type(weights)(items)
+    elif is_array(weights):
+        found = arrays_of(weights).stressed(weights, name, seed)
+        if found is not None:
+            moved.append(name)
+            return found
+    return weights
 
 
 def gradients_of(model: Any, label: str) -> dict[str, Any]:

@@ -16,7 +16,7 @@ import numpy as np
 from goldsmith.foundation.nested import map_paths, map_tree
 from goldsmith.foundation.syntax import parsing
 from goldsmith.frameworks.framework import arrays_of
-from goldsmith.gold.arrays import is_array
+from goldsmith.gold.arrays import as_numpy, is_array
 from goldsmith.gold.safetensors_reader import Bfloat16
 
 TYPES = (np.ndarray,)
@@ -24,6 +24,7 @@ _STRUCTURE = "structure"
 _REFERENCE, _WIDENED, _BYTES, _TEXT = "@array:", "@array of ", "@bytes:", "@text:"
 """Prefixes of strings in the structure that stand for something else; a string that itself begins like one is marked as
 text. `@array of bfloat16:` stands for an array in float32: NumPy's files know no smaller dtype but float16."""
+_SMALL = frozenset(("int2", "int4", "uint2", "uint4"))
 _COMPLEX = {"float32": "complex64", "float64": "complex128"}
 _MOVED_TO = {"float64": "f8", "float32": "f4", "float16": "f2"}
 
@@ -36,7 +37,12 @@ def dtype(array: Any) -> str:
 
 
 def to_numpy(array: Any) -> Any:
-    return array
+    name = array.dtype.name
+    if name == "bfloat16":  # of ml_dtypes, as the others
+        return Bfloat16(array.view(np.uint16))
+    if name.startswith(("float8", "float6", "float4")):
+        return array.astype(np.float64)
+    return array.astype(np.int8) if name in _SMALL else array
 
 
 def raw_bytes(array: Any) -> memoryview:
@@ -45,12 +51,15 @@ def raw_bytes(array: Any) -> memoryview:
 
 
 def from_numpy(array: Any, dtype: str = "") -> Any:
+    if isinstance(array, Bfloat16):
+        kind = _small("bfloat16")
+        array = array.bits.view(kind) if kind.itemsize == 2 else as_numpy(array)
     return array.astype(dtype) if dtype else array
 
 
 def like(values: Any, template: Any) -> Any:
     found = arrays_of(values).to_numpy(values)
-    return (found.bits.astype(np.uint32) << 16).view(np.float32) if isinstance(found, Bfloat16) else found
+    return as_numpy(found) if isinstance(found, Bfloat16) else found
 
 
 # --- copies
@@ -151,11 +160,11 @@ def device_of(array: Any) -> ModuleType | None:
     return None
 
 
-def stress_array(array: Any, name: str, seed: int) -> bool:
+def stressed(array: Any, name: str, seed: int) -> Any:
     if not np.issubdtype(array.dtype, np.floating) or not array.flags.writeable:
-        return False
+        return None
     array[...] = _drawn(name, array, seed)
-    return True
+    return array
 
 
 def _drawn(name: str, weight: Any, seed: int) -> Any:
@@ -179,7 +188,7 @@ def save(payload: Mapping[str, Any]) -> bytes:
     def reference(path: str, value: Any) -> Any:
         if is_array(value):
             arrays[path] = host = _own(value)
-            if host.dtype.kind != "V":
+            if host.dtype.name in np.sctypeDict:
                 return _REFERENCE + path
             arrays[path] = host.astype(np.float32)
             return f"{_WIDENED}{host.dtype.name}:{path}"

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from goldsmith.foundation.nested import map_tree
-from goldsmith.frameworks.torch.stress import stress_array as stress_array
+from goldsmith.frameworks.torch.stress import stressed as stressed
 from goldsmith.gold.safetensors_reader import Bfloat16
 
 TYPES = (torch.Tensor,)

@@ -28,11 +28,12 @@ def stress(model: torch.nn.Module, seed: int) -> torch.nn.Module:
     return model
 
 
-def stress_array(tensor: Any, name: str, seed: int) -> bool:
-    """Redraw a tensor in place; return whether it holds numbers that can be."""
-    if tensor.is_floating_point():
-        tensor.detach().copy_(_draw(name, tensor, seed, is_table=False))
-    return bool(tensor.is_floating_point())
+def stressed(tensor: Any, name: str, seed: int) -> Any:
+    """Redraw a tensor in place; return None if it holds numbers that cannot be."""
+    if not tensor.is_floating_point():
+        return None
+    tensor.detach().copy_(_draw(name, tensor, seed, is_table=False))
+    return tensor
 
 
 def _draw(name: str, weight: torch.Tensor, seed: int, is_table: bool) -> torch.Tensor:

@@ -1,0 +1,251 @@
+"""Arrays of JAX: immutable, and float64 only where they are made under `enable_x64`."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from goldsmith.foundation.nested import map_tree
+from goldsmith.frameworks.framework import arrays_of, framework
+from goldsmith.gold.arrays import is_array
+from goldsmith.gold.safetensors_reader import Bfloat16
+
+TYPES = (jax.Array,)
+_STORABLE = frozenset(
+    (
+        "bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64",
+        "float16", "bfloat16", "float32", "float64", "complex64",
+    )
+)  # fmt: skip
+"""Dtypes that a file can hold for other readers."""
+_COMPLEX = {"float64": "complex128"}
+
+
+def wide() -> Any:
+    """Allow float64 and int64 within this context; elsewhere JAX narrows them to 32 bits without a word."""
+    if hasattr(jax, "enable_x64"):
+        return jax.enable_x64(True)
+    from jax.experimental import enable_x64  # until JAX 0.8
+
+    return enable_x64()
+
+
+def dtype(array: Any) -> str:
+    return str(array.dtype)
+
+
+# --- numbers on the host
+
+
+def to_numpy(array: Any) -> Any:
+    return framework("numpy").arrays.to_numpy(_host(array))
+
+
+def raw_bytes(array: Any) -> memoryview:
+    return framework("numpy").arrays.raw_bytes(_host(array))
+
+
+def _host(array: Any) -> Any:
+    """Return an array of NumPy with the dtypes of `ml_dtypes`, which cannot be written to."""
+    refused = refusal(array)
+    if refused is not None:
+        raise RuntimeError(f"{refused[0]} has no numbers that can be read; {refused[1]}")
+    return np.asarray(array, order="C")
+
+
+def from_numpy(array: Any, dtype: str = "") -> Any:
+    if isinstance(array, jax.Array):
+        return array
+    if isinstance(array, Bfloat16):
+        array = array.bits.view(jnp.bfloat16)
+    with wide():
+        return jnp.array(array, dtype=dtype or None)  # a copy, where `asarray` may share memory that changes
+
+
+def like(values: Any, template: Any) -> Any:
+    found = values if isinstance(values, jax.Array) else from_numpy(arrays_of(values).to_numpy(values))
+    with wide():
+        if template.weak_type:  # of Python's numbers, which take the dtype of what they meet
+            from jax._src.lax.lax import _convert_element_type
+
+            found = _convert_element_type(found, found.dtype, weak_type=True)
+        return found if isinstance(template, jax.core.Tracer) else jax.device_put(found, template.sharding)
+
+
+# --- copies
+
+
+def copy(array: Any) -> Any:
+    with wide():
+        return jnp.array(array, copy=True)
+
+
+def host_copy(array: Any) -> Any:
+    _host(array)
+    with wide(), contextlib.suppress(RuntimeError):  # where JAX has been told to use an accelerator alone
+        return jax.device_put(copy(array), jax.devices("cpu")[0])
+    return copy(array)
+
+
+def detached(array: Any) -> Any:
+    return array
+
+
+def learning_as(array: Any, template: Any) -> Any:
+    return array
+
+
+def learning(array: Any) -> Any:
+    return None  # gradients are those of functions, not of arrays
+
+
+def learns(array: Any) -> bool:
+    return False
+
+
+def place(array: Any, device: str) -> Any:
+    with wide():
+        return jax.device_put(array, device_named(device))
+
+
+def device_named(device: str) -> Any:
+    """Return a device by its name in any library, such as `cuda:1`; raise `RuntimeError` where there is none."""
+    platform, _, number = device.partition(":")
+    found = jax.devices(platform)
+    if not 0 <= int(number or 0) < len(found):
+        raise RuntimeError(f"there is no device {device} here")
+    return found[int(number or 0)]
+
+
+def cast(array: Any, dtype: str) -> Any:
+    with wide():
+        if not jnp.issubdtype(array.dtype, jnp.complexfloating):
+            return array.astype(dtype)
+        return array.astype(_COMPLEX.get(dtype, "complex64"))
+
+
+def moved(array: Any, device: Any, dtype: str) -> Any:
+    is_complex = jnp.issubdtype(array.dtype, jnp.complexfloating)
+    if dtype and (jnp.issubdtype(array.dtype, jnp.floating) or (is_complex and dtype == "float64")):
+        array = cast(array, dtype)
+    found = copy(array)
+    with wide():
+        target = device_named(device) if isinstance(device, str) else device
+        return found if target is None else jax.device_put(found, target)
+
+
+def shifted(array: Any, moves: Any) -> Any:
+    with wide():
+        return array + jnp.asarray(moves).astype(array.dtype)
+
+
+def concatenate(parts: Sequence[Any], axis: int = 0) -> Any:
+    with wide():
+        return jnp.concatenate(list(parts), axis=axis)
+
+
+def stack(parts: Sequence[Any], axis: int = 0) -> Any:
+    with wide():
+        return jnp.stack(list(parts), axis=axis)
+
+
+def as_pairs(array: Any) -> Any:
+    with wide():
+        return jnp.stack([array.real, array.imag], axis=-1)
+
+
+# --- facts
+
+
+def equal(one: Any, two: Any) -> bool:
+    return bool(np.array_equal(_host(one), _host(two)))
+
+
+def memory_id(array: Any) -> int:
+    """Return where its memory begins; of an array on several devices, that of its first part."""
+    if isinstance(array, jax.core.Tracer) or array.is_deleted() or _is_key(array):
+        return id(array)
+    return int(array.addressable_shards[0].data.unsafe_buffer_pointer())
+
+
+def is_dense(array: Any) -> bool:
+    return True
+
+
+def is_storable(array: Any) -> bool:
+    return dtype(array) in _STORABLE and refusal(array) is None
+
+
+def refusal(array: Any) -> tuple[str, str] | None:
+    if isinstance(array, jax.core.Tracer):
+        return "a value inside a transformation of JAX", "return it from there, or call the function without jit"
+    if _is_key(array):
+        return "a random key", "give what is drawn with it, or jax.random.key_data(key)"
+    if array.is_deleted():
+        return "an array whose memory was donated or deleted", "copy it before it is given away (donate_argnums)"
+    if not array.is_fully_addressable:
+        return "an array that is in part on devices of other processes", "gather it with process_allgather"
+    return None
+
+
+def _is_key(array: Any) -> bool:
+    return bool(jax.dtypes.issubdtype(array.dtype, jax.dtypes.prng_key))
+
+
+def is_inference(array: Any) -> bool:
+    return False
+
+
+def unwrapped(array: Any) -> Any:
+    """Return the array behind what code sees inside of `grad` and `vmap`: all items of a batch, for one. Inside of
+    `jit` there is none."""
+    while isinstance(array, jax.core.Tracer):
+        if hasattr(array, "primal"):
+            array = array.primal
+        elif hasattr(array, "val") and type(getattr(array, "batch_dim", None)) in (int, type(None)):
+            with wide():
+                array = array.val if not array.batch_dim else jnp.moveaxis(array.val, array.batch_dim, 0)
+        else:
+            break
+    return array
+
+
+def device_of(array: Any) -> ModuleType | None:
+    return None
+
+
+def overwrite(array: Any, values: Any) -> None:
+    raise TypeError("an array of JAX cannot be written to")
+
+
+def stressed(array: Any, name: str, seed: int) -> Any:
+    if refusal(array) is not None or not jnp.issubdtype(array.dtype, jnp.floating):
+        return None
+    drawn = framework("numpy").arrays.stressed(np.array(_host(array), np.float64), name, seed)
+    return cast(like(drawn, array), dtype(array))
+
+
+# --- files, which are NumPy's: they are read without JAX
+
+
+def save(payload: Mapping[str, Any]) -> bytes:
+    return framework("numpy").arrays.save(payload)
+
+
+def load(path: Path, *, mapped: bool = False) -> Any:
+    return map_tree(lambda leaf: from_numpy(leaf) if is_array(leaf) else leaf, framework("numpy").arrays.load(path))
+
+
+def save_tensors(tensors: Mapping[str, Any], metadata: dict[str, str] | None = None) -> bytes:
+    return framework("numpy").arrays.save_tensors(tensors, metadata)
+
+
+def load_tensors(path: Path) -> dict[str, Any]:
+    return {name: from_numpy(item) for name, item in framework("numpy").arrays.load_tensors(path).items()}

@@ -1,0 +1,92 @@
+"""How JAX computes: conditions of a run, and gradients of functions."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from goldsmith.frameworks.framework import Watch
+from goldsmith.frameworks.jax.arrays import cast, like, to_numpy, wide
+from goldsmith.gold.arrays import as_numpy
+
+disturbs_operations = False
+
+
+@contextlib.contextmanager
+def conditions(watch: Watch, *, precision: str = "", **others: Any) -> Iterator[None]:
+    with contextlib.ExitStack() as stack:
+        if precision == "float64":
+            stack.enter_context(wide())
+            stack.enter_context(jax.default_matmul_precision("highest"))
+        yield
+
+
+def widened(array: Any) -> Any:
+    """Return an array as a float64 run has it: float32 as float64, complex64 as complex128."""
+    return cast(array, "float64") if array.dtype in (jnp.float32, jnp.complex64) else array
+
+
+def disturb(array: Any, generator: np.random.Generator, least: float = 0.0) -> Any:
+    drawn = generator.uniform(-1, 1, array.shape)
+    values = as_numpy(to_numpy(array))
+    moved = values * (1 + drawn * max(float(jnp.finfo(array.dtype).eps), least))
+    if not np.iscomplexobj(values):
+        moved = np.where(values == np.round(values), values, moved)
+    with wide():
+        return like(np.asarray(moved), array).astype(array.dtype)
+
+
+def last_place_noise(seed: int, unit: float = 0.0) -> Callable[[Any], Any]:
+    generator = np.random.default_rng(seed)
+    return lambda array: disturb(array, generator, unit or 2.0**-23)
+
+
+def undisturbed() -> Any:
+    return contextlib.nullcontext()
+
+
+# --- gradients, which are those of functions: nothing records them
+
+
+def without_gradients() -> Any:
+    return contextlib.nullcontext()
+
+
+def with_gradients() -> Any:
+    return contextlib.nullcontext()
+
+
+def records_gradients() -> bool:
+    return True
+
+
+# --- randomness, which is an argument: a key
+
+
+def seed(seed: int, *, threads: int | None = None) -> None:
+    """Do nothing: there is no global state."""
+
+
+def tolerate_nondeterminism() -> None:
+    """Do nothing: nothing is refused."""
+
+
+def initial_seed() -> int | None:
+    return None
+
+
+def random_state() -> tuple[Any, ...]:
+    return ()
+
+
+def draw_watch() -> Callable[[], bool]:
+    return lambda: False
+
+
+def random_state_kept(seed: int | None = None) -> contextlib.AbstractContextManager[None]:
+    return contextlib.nullcontext()
