@@ -45,6 +45,7 @@ from goldsmith.runs.live.guessed_places import with_guesses
 from goldsmith.runs.live.in_step import INPUTS, InStep, Moment, StepDistance, run_in_step
 from goldsmith.runs.live.model_facts import places_of, settings_of
 from goldsmith.runs.live.returned_values import InputSet, copied, input_sets
+from goldsmith.weights.held_numbers import pairs_by_numbers
 from goldsmith.weights.rules import Adapter
 from goldsmith.weights.transplant import CannotPlace, Transplant, plan
 
@@ -107,7 +108,7 @@ def compare_in_step(
     mine, theirs = (dict(model.named_parameters()) for model in (reference, candidate))
     described = _described(reference), _described(candidate)
     if not weights:
-        adapter = with_guesses(adapter, LoadRequest(), _models(candidate).pairs_by_numbers(mine, theirs))
+        adapter = with_guesses(adapter, LoadRequest(), pairs_by_numbers(mine, theirs))
     try:
         plans = _plans(described, adapter, settings_of(candidate))
     except CannotPlace as problem:

@@ -6,7 +6,7 @@ How frameworks are found is in `framework.py`.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -233,18 +233,6 @@ class Models(Protocol):
 
     def unused_parameters(self, model: Any, returned: Any) -> tuple[str, ...]:
         """Return the parameters that what a model returned was not computed from."""
-        ...
-
-    def pairs_by_numbers(self, mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> Iterator[tuple[str, str, bool]]:
-        """Yield weights that hold nearly the same numbers, and whether theirs are stored the other way round."""
-        ...
-
-    def numbers_held(self, placed: Any, weights: Any, own: Any, put: Any) -> Any:
-        """Compare a model's own weights with those that were put in their place (`HeldNumbers`)."""
-        ...
-
-    def round_weights(self, own: Mapping[str, Any], dtypes: Mapping[str, str]) -> None:
-        """Round weights in their place."""
         ...
 
     def stress(self, model: Any, seed: int) -> Any:

@@ -14,7 +14,7 @@ What happens in `goldsmith.parity` and `goldsmith parity`:
    `model_parity/weight_guesses.py` guesses: it makes units of both models' weights (`weight_units.py`), all layers at
    once, and pairs them (`unit_pairs.py`) by what their names are for (`weights/roles.py`) or by the order of calls.
    `guess_score.py` counts the modules that agree by a guess. Where both keep their own weights, `own_weights.py` looks
-   for those that hold the same numbers (`frameworks/torch/held_numbers.py`).
+   for those that hold the same numbers (`weights/held_numbers.py`).
 3. `model_parity/both_sides.py` runs both in their own dtype and in float64, traced; `model_parity/output_pairs.py` says
    which outputs correspond. `model_parity/noise.py` runs the reference again with disturbed rounding, and
    `gold/calibration.py` makes tolerances of that. `decide` of `judge/decision.py` decides, as for a case of a course.

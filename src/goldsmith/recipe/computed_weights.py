@@ -17,7 +17,7 @@ from goldsmith.frameworks.randomness import random_state_kept
 from goldsmith.gold.arrays import array_hash, is_array, numbers_of
 from goldsmith.gold.facts import WeightFacts
 from goldsmith.recipe.seeding import seed_everything
-from goldsmith.weights.loaded import STATISTICS
+from goldsmith.weights.leaves import STATISTICS
 
 _SEEDS = re.compile(r"seed|rng|random_?state|generator|random\.Random\b", re.IGNORECASE)
 

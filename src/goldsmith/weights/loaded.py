@@ -11,8 +11,6 @@ from goldsmith.weights.placement import Placed
 from goldsmith.weights.rules import Rule
 from goldsmith.weights.transplant import CannotPlace
 
-STATISTICS = ("running_mean", "running_var", "num_batches_tracked")
-"""Buffers that training updates."""
 Convert = Callable[[dict[str, Any]], Mapping[str, Any]]
 
 
@@ -43,12 +41,17 @@ class LoadedModel:
         """Return gradients of the parameters under gold's names."""
         raise NotImplementedError
 
+    def brought_back(self, gradients: Mapping[str, Any]) -> dict[str, Any]:
+        """Return gradients by the model's names under gold's; for tied parameters, under the first name only. Where a
+        rule says that a weight holds a copy, the gradients of both are added."""
+        raise NotImplementedError
+
     def frozen(self) -> set[str]:
         """Return gold's names of the parameters that require no gradients."""
         raise NotImplementedError
 
     def put(self, values: Mapping[str, Any]) -> None:
-        """Replace values, by gold's names; those that have no place are skipped."""
+        """Replace values, by gold's names; those that have no place are skipped. `model` is the one with them."""
         raise NotImplementedError
 
     def stop_waiting(self) -> None:

@@ -56,9 +56,14 @@ def from_numpy(array: Any, dtype: str = "") -> Any:
     if isinstance(array, torch.Tensor):
         return array
     if isinstance(array, Bfloat16):
-        return torch.from_numpy(array.bits.view("i2")).view(torch.bfloat16)
-    found = torch.from_numpy(array)
+        return torch.from_numpy(_writable(array.bits).view("i2")).view(torch.bfloat16)
+    found = torch.from_numpy(_writable(array))
     return found.to(getattr(torch, dtype)) if dtype else found
+
+
+def _writable(array: Any) -> Any:
+    """Return an array, or a copy of one whose memory belongs to a library that does not write into its arrays."""
+    return array if array.flags.writeable else array.copy()
 
 
 def like(values: Any, template: Any) -> Any:

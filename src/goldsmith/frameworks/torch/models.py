@@ -9,9 +9,6 @@ import torch
 from torch.nn.parameter import is_lazy
 
 from goldsmith.frameworks.torch.converted import ConvertedModule as ConvertedModule
-from goldsmith.frameworks.torch.held_numbers import numbers_held as numbers_held
-from goldsmith.frameworks.torch.held_numbers import pairs_by_numbers as pairs_by_numbers
-from goldsmith.frameworks.torch.held_numbers import round_weights as round_weights
 from goldsmith.frameworks.torch.hooks import ForwardCalls as ForwardCalls
 from goldsmith.frameworks.torch.hooks import on_enter as on_enter
 from goldsmith.frameworks.torch.hooks import on_leave as on_leave

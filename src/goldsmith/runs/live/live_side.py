@@ -47,6 +47,7 @@ from goldsmith.runs.live.returned_values import InputSet, copied, input_sets, mo
 from goldsmith.runs.live.run_record import failure_of, trace_of, what_drew
 from goldsmith.runs.requests import RunRequest
 from goldsmith.runs.run import Run, RunFacts
+from goldsmith.weights.held_numbers import numbers_held, pairs_by_numbers, rounded
 from goldsmith.weights.loaded import CannotConvert, Convert, HeldNumbers
 from goldsmith.weights.placement import BY_RULE, BY_SHAPE, Placed
 from goldsmith.weights.rules import Adapter
@@ -137,7 +138,7 @@ class LiveSide:
         if self._convert is not None:
             return self._load_converted(weights, request, self._convert)
         before = {name: item.clone() for name, item in self._models.state(module).items()}
-        alike = () if request.keep else self._models.pairs_by_numbers(*weights_to_place(weights, request.facts, module))
+        alike = () if request.keep else pairs_by_numbers(*weights_to_place(weights, request.facts, module))
         try:
             loaded = self._models.LoadedModule(
                 module,
@@ -163,7 +164,7 @@ class LiveSide:
         placed = tuple((item.gold, item.theirs) for item in loaded.placed)
         held = HeldNumbers(rows=row_orders(loaded.placed, weights))
         if not request.keep:
-            held = self._models.numbers_held(loaded.placed, weights, before, self._models.state(module))
+            held = numbers_held(loaded.placed, weights, before, self._models.state(module))
             self._models.put_back(module, before)
             self._rows = held.rows
         return Loaded(
@@ -185,7 +186,9 @@ class LiveSide:
     def round_weights(self, dtypes: Mapping[str, str]) -> None:
         if self._working is not None:
             self._working.own_weights()
-            self._models.round_weights(self._models.state(self._working.module), dtypes)
+            own = self._models.state(self._working.module)
+            rounded_own = {name: rounded(own[name], dtype) for name, dtype in dtypes.items()}
+            self._models.put_back(self._working.module, rounded_own)
 
     def _is_assumed(self, item: Placed) -> bool:
         return item.how == BY_SHAPE or (item.how == BY_RULE and item.rule not in self._adapter.rules)
