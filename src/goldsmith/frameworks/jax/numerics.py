@@ -6,23 +6,37 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
 from goldsmith.frameworks.framework import Watch
 from goldsmith.frameworks.jax.arrays import cast, like, to_numpy, wide
+from goldsmith.frameworks.jax.operations import Noise, in_float64, observed, unobserved
 from goldsmith.gold.arrays import as_numpy
 
-disturbs_operations = False
+disturbs_operations = True
 
 
 @contextlib.contextmanager
-def conditions(watch: Watch, *, precision: str = "", **others: Any) -> Iterator[None]:
+def conditions(
+    watch: Watch,
+    *,
+    precision: str = "",
+    noise: int | None = None,
+    narrowed: bool = False,
+    note_dtypes: bool = False,
+    keep_outputs: bool = False,
+    **others: Any,
+) -> Iterator[None]:
+    is_wide = precision == "float64"
     with contextlib.ExitStack() as stack:
-        if precision == "float64":
-            stack.enter_context(wide())
-            stack.enter_context(jax.default_matmul_precision("highest"))
+        if is_wide:
+            stack.enter_context(in_float64())
+        if is_wide or noise is not None or note_dtypes or keep_outputs:
+            made = Noise(noise, narrowed=narrowed) if noise is not None else None
+            stack.enter_context(
+                observed(watch, noise=made, keeps_outputs=keep_outputs, is_wide=is_wide, notes=note_dtypes)
+            )
         yield
 
 
@@ -47,7 +61,7 @@ def last_place_noise(seed: int, unit: float = 0.0) -> Callable[[Any], Any]:
 
 
 def undisturbed() -> Any:
-    return contextlib.nullcontext()
+    return unobserved()
 
 
 # --- gradients, which are those of functions: nothing records them
