@@ -109,7 +109,20 @@ def arrays_of(array: Any) -> Arrays:
 
 def models_of(value: object) -> Models | None:
     """Return the models of the framework whose model a value is; None for anything else."""
-    return next((item.models for item in active() if isinstance(value, item.models.TYPES)), None)
+    found = library_of(value)
+    return None if found is None else found.models
+
+
+def library_of(model: object) -> Framework | None:
+    """Return the framework whose model a value is; None for anything else."""
+    return next((item for item in active() if isinstance(model, item.models.TYPES)), None)
+
+
+def adopted(value: Any) -> Any:
+    """Return as a model what means one, such as a pair of a module and its variables; anything else as it is."""
+    for item in active():
+        value = item.models.adopted(value)
+    return value
 
 
 def is_module(value: object) -> TypeGuard[Any]:

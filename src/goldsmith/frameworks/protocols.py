@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -150,6 +151,18 @@ class Arrays(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class Backward:
+    """A call with its gradients: what it returned, the number that they are of, None if that depends on nothing, the
+    arguments that it was called with, and the gradients of the inexact arrays among these, in order."""
+
+    returned: Any
+    total: Any
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    inputs: Sequence[Any]
+
+
 class Models(Protocol):
     """Models of a library, or of several that are built on it."""
 
@@ -167,8 +180,16 @@ class Models(Protocol):
     ForwardCalls: Callable[[Any], Any]
     """Tells a listener of calls that no hook sees."""
 
+    def adopted(self, value: Any) -> Any:
+        """Return as a model what means one, such as a pair of a module and its variables; anything else as it is."""
+        ...
+
     def modules(self, model: Any) -> dict[str, Any]:
         """Return the model and its submodules by name; its own is empty."""
+        ...
+
+    def alone(self, model: Any, name: str) -> Any:
+        """Return what calls one of a model's modules by itself, as the model called it."""
         ...
 
     def is_library_class(self, kind: type) -> bool:
@@ -255,8 +276,13 @@ class Models(Protocol):
         """Return a model or module switched to training or evaluation; those of a library may be switched in place."""
         ...
 
-    def optimiser(self, model: Any) -> Any:
-        """Return the plainest optimiser of a model's parameters."""
+    def device(self, model: Any) -> Any:
+        """Return the device that a model's arrays are on; None where it has none."""
+        ...
+
+    def optimiser(self, model: Any, make: Callable[[Any], Any] | None = None) -> Any:
+        """Return the plainest optimiser of a model's parameters, or what `make` makes of them: it takes a `step` with
+        the gradients that were taken last, and `zero_grad` forgets them."""
         ...
 
 
@@ -291,6 +317,13 @@ class Numerics(Protocol):
         frozen: Collection[str] = (),
     ) -> dict[str, Any]:
         """Return the gradients that a call passes back to its inputs and weights, for a fixed direction."""
+        ...
+
+    def backward(
+        self, call: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], total: Callable[[Any], Any]
+    ) -> Backward:
+        """Call a model or function, and take the gradients of the number that `total` makes of what it returns. Those
+        of a model's weights are its `gradients` then."""
         ...
 
     def backward_total(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import random
 from collections.abc import Callable, Iterator
 from types import ModuleType
@@ -30,6 +31,13 @@ def random_state_kept(seed: int | None = None) -> Iterator[None]:
             yield
         finally:
             random.setstate(before)
+
+
+def fixed_direction(shape: tuple[int, ...], seed: int) -> Any:
+    """Return random numbers of a shape whose squares sum to about one, the same for every library."""
+    import numpy as np
+
+    return np.asarray(np.random.default_rng(seed).standard_normal(shape)) / max(math.prod(shape), 1) ** 0.5
 
 
 @contextlib.contextmanager

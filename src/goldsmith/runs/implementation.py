@@ -18,6 +18,9 @@ LINEAR, KERNEL, TABLE, OTHER = "linear", "kernel", "table", "other"
 """Kinds of weights: a matrix whose rows are outputs, as that of `torch.nn.Linear`; one whose last axis are outputs, as
 a kernel of Flax; one of an embedding; and any other."""
 
+PLAIN_LEARNING_RATE = 0.01
+"""That of plain gradient descent, where no optimiser is given."""
+
 
 class Described(msgspec.Struct, frozen=True, kw_only=True):
     """An implementation before anything ran: its class or function, the floating dtype of its weights ("" if it has

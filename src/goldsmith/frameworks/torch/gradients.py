@@ -13,6 +13,9 @@ from typing import Any
 
 import torch
 
+from goldsmith.foundation.nested import map_tree
+from goldsmith.frameworks.protocols import Backward
+from goldsmith.frameworks.randomness import fixed_direction
 from goldsmith.gold.call_forms import rebuild, tensors_in
 
 
@@ -52,6 +55,31 @@ def _direction(output: Any, number: int) -> Any:
     return torch.cos(steps * 1.7 + number).reshape(output.shape).to(output)
 
 
+def backward(
+    call: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], total: Callable[[Any], Any]
+) -> Backward:
+    leaves: list[Any] = []
+
+    def learning(array: Any) -> Any:
+        if not isinstance(array, torch.Tensor) or not (array.is_floating_point() or array.is_complex()):
+            return array
+        leaves.append(array.detach().requires_grad_())
+        return leaves[-1].clone()  # a call may overwrite its inputs, which autograd refuses for leaves
+
+    positional, named = map_tree(learning, [list(args), dict(kwargs)], _is_object)
+    returned = call(*positional, **named)
+    found = total(returned)
+    if found is not None:
+        found.backward()
+    gradients = [item.grad for item in leaves]
+    return Backward(returned, None if found is None else found.detach(), tuple(positional), named, gradients)
+
+
+def _is_object(value: Any) -> bool:
+    """Say whether a container is of a class of its own, which is passed as it is."""
+    return type(value) not in (dict, list, tuple) and not hasattr(value, "_fields")
+
+
 def backward_total(
     returned: Any,
     values: Mapping[str, Any],
@@ -68,8 +96,7 @@ def backward_total(
         item = values.get(path)
         if item is None or not isinstance(item, torch.Tensor) or not item.requires_grad:
             continue
-        generator = torch.Generator().manual_seed(seed * 1000 + number)
-        drawn = torch.randn(item.shape, generator=generator, dtype=torch.float64) / max(item.numel(), 1) ** 0.5
+        drawn = torch.from_numpy(fixed_direction(tuple(item.shape), seed * 1000 + number))
         real = torch.view_as_real(item) if item.is_complex() else item
         drawn = drawn.unsqueeze(-1).expand(real.shape) if item.is_complex() else drawn
         parts.append((real * drawn.to(real)).sum())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -20,16 +20,23 @@ from goldsmith.frameworks.torch.weight_use import WeightUse as WeightUse
 from goldsmith.frameworks.torch.weight_use import unused_parameters as unused_parameters
 from goldsmith.frameworks.torch.working_model import WorkingModel as WorkingModel
 from goldsmith.gold.arrays import is_array
-from goldsmith.runs.implementation import LINEAR, OTHER, TABLE
+from goldsmith.runs.implementation import LINEAR, OTHER, PLAIN_LEARNING_RATE, TABLE
 from goldsmith.weights.object_weights import slots_beside
 
 TYPES = (torch.nn.Module,)
 OPTIMISERS = (torch.optim.Optimizer,)
-_LEARNING_RATE = 0.01
+
+
+def adopted(value: Any) -> Any:
+    return value
 
 
 def modules(model: Any) -> dict[str, Any]:
     return dict(model.named_modules())
+
+
+def alone(model: Any, name: str) -> Any:
+    return model.get_submodule(name)
 
 
 def is_library_class(kind: type) -> bool:
@@ -115,6 +122,10 @@ def set_training(model: Any, training: bool) -> Any:
     return model.train(training)
 
 
-def optimiser(model: Any) -> Any:
-    """Return the plainest optimiser of a model's parameters."""
-    return torch.optim.SGD([item for item in model.parameters() if item.requires_grad], lr=_LEARNING_RATE)
+def device(model: Any) -> Any:
+    return next((item.device for item in (*model.parameters(), *model.buffers())), None)
+
+
+def optimiser(model: Any, make: Callable[[Any], Any] | None = None) -> Any:
+    learned = [item for item in model.parameters() if item.requires_grad]
+    return torch.optim.SGD(learned, lr=PLAIN_LEARNING_RATE) if make is None else make(learned)

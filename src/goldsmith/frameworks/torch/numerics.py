@@ -14,6 +14,7 @@ import torch
 from goldsmith.foundation.on_import import when_imported
 from goldsmith.frameworks.framework import Watch
 from goldsmith.frameworks.torch.float64_mode import in_float64, noting_dtypes, to_float64
+from goldsmith.frameworks.torch.gradients import backward as backward
 from goldsmith.frameworks.torch.gradients import backward_total as backward_total
 from goldsmith.frameworks.torch.gradients import gradients_of as gradients_of
 from goldsmith.frameworks.torch.gradients import passed_back as passed_back

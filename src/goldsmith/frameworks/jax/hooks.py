@@ -1,0 +1,245 @@
+"""Calls of modules, told to listeners: classes of NNX and Equinox are patched while anybody listens, linen is
+intercepted.
+
+What is told are arrays with numbers. Inside of `vmap` they are those of all items, with the batch as their first axis;
+inside of `jit`, `scan` and what is differentiated there are none, and nothing is told.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from goldsmith.foundation.nested import leaves_in, map_tree
+from goldsmith.frameworks.jax.trees import PART, LinenModel, modules_in, with_arrays
+
+Batches = tuple[tuple[bool, ...], ...]
+"""For each array of a call, whether it is one of a batch: of all `vmap`s around the call, the outermost first."""
+_handles: dict[tuple[int, str], list[_Handle]] = {}
+"""By the identity of a module; of what is inside a model of linen, by the model's and the name."""
+_patched: dict[type, tuple[Any, int]] = {}
+"""The `__call__` of each class that is patched, and how many listeners there are."""
+_batches: dict[int, tuple[Any, Batches]] = {}
+"""In which batches a module was called last, with a reference that says whether it is still that module."""
+_open: list[Any] = []
+"""The modules whose calls have not ended."""
+
+
+class _Handle:
+    def __init__(self, module: Any, *, enter: Any = None, leave: Any = None, always: bool = False) -> None:
+        self.enter, self.leave, self.always = enter, leave, always
+        self._key, self._module = _key(module), module
+        _handles.setdefault(self._key, []).append(self)
+        if not hasattr(module, PART):
+            _patch(type(module))
+
+    def remove(self) -> None:
+        if self in _handles.get(self._key, ()):
+            _handles[self._key].remove(self)
+            if not _handles[self._key]:
+                del _handles[self._key]
+            if not hasattr(self._module, PART):
+                _restore(type(self._module))
+
+
+def _key(module: Any) -> tuple[int, str]:
+    model, name = getattr(module, PART, (module, ""))
+    return id(model), name
+
+
+def on_enter(module: Any, call: Callable[[Any, Any, Any], None]) -> Any:
+    return _Handle(module, enter=call)
+
+
+def on_leave(module: Any, call: Callable[[Any, Any, Any, Any], None], *, always: bool = False) -> Any:
+    return _Handle(module, leave=call, always=always)
+
+
+class ForwardCalls:
+    """There is no call of a module that hooks do not see."""
+
+    def __init__(self, listener: Any) -> None: ...
+
+    def attach(self, label: str, model: Any) -> None: ...
+
+    def detach(self) -> None: ...
+
+
+# --- classes of NNX and Equinox
+
+
+def _patch(kind: type) -> None:
+    for owner in _callable_classes(kind):
+        original, count = _patched.get(owner, (vars(owner)["__call__"], 0))
+        _patched[owner] = original, count + 1
+        if not count:
+            owner.__call__ = _telling(original)  # type: ignore[operator]
+
+
+def _restore(kind: type) -> None:
+    for owner in _callable_classes(kind):
+        original, count = _patched.pop(owner)
+        if count > 1:
+            _patched[owner] = original, count - 1
+        else:
+            owner.__call__ = original  # type: ignore[operator]
+
+
+def _callable_classes(kind: type) -> list[type]:
+    return [owner for owner in kind.__mro__ if "__call__" in vars(owner)]
+
+
+def _telling(original: Any) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def call(module: Any, *args: Any, **kwargs: Any) -> Any:
+        bound = original.__get__(module, type(module))
+        if _open and _open[-1] is module:  # a class calls the one that it inherits from
+            return bound(*args, **kwargs)
+        return _told(module, module, bound, args, kwargs)
+
+    return call
+
+
+def _told(module: Any, shown: Any, call: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """Make a call, and tell those who listen to a module of it, as one of the module that they are shown."""
+    handles = list(_handles.get(_key(module), ()))
+    given = _with_numbers([args, kwargs]) if handles else None
+    if given is None:
+        return call(*args, **kwargs)
+    with contextlib.suppress(TypeError):
+        _batches[id(module)] = weakref.ref(module), _batches_of([args, kwargs])
+    for handle in handles:
+        if handle.enter is not None:
+            handle.enter(shown, *given)
+    _open.append(shown)
+    returned, finished = None, False
+    try:
+        returned = call(*args, **kwargs)
+        finished = True
+    finally:
+        _open.pop()
+        told = _with_numbers([returned])
+        for handle in handles:
+            if handle.leave is not None and (finished or handle.always):
+                handle.leave(shown, *given, told and told[0])
+    return returned
+
+
+# --- linen
+
+
+def telling_of_parts(model: LinenModel) -> contextlib.AbstractContextManager[Any]:
+    """Tell of calls of the modules inside a model of linen within this context, and note which there are."""
+    from flax import linen
+
+    def tell(call: Callable[..., Any], args: Any, kwargs: Any, context: Any) -> Any:
+        if context.method_name != "__call__":
+            return call(*args, **kwargs)
+        name = ".".join(context.module.path)
+        part = model.parts[name] if name in model.parts else model.add(name, context.module)
+        return _told(part, context.module, call, args, kwargs)
+
+    return linen.intercept_methods(tell)
+
+
+# --- modules alone
+
+
+class Alone:
+    """One module of a model, that can be called as it was called in the model's last call that was listened to."""
+
+    def __init__(self, model: Any, name: str, batches: Batches | None = None) -> None:
+        self.model, self.name = model, name
+        self.module = modules_in(model)[name]
+        reference, known = _batches.get(id(self.module), (lambda: None, ()))
+        self._batches = batches if batches is not None else known if reference() is self.module else ()
+
+    def with_weights(self, weights: Any) -> Alone:
+        return Alone(with_arrays(self.model, weights), self.name, self._batches)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        call = self.module
+        if isinstance(self.model, LinenModel):
+            call = functools.partial(self.module.apply, _inside(self.model.tree, self.name))
+        return _in_batches(call, self._batches, args, kwargs)
+
+
+def _inside(tree: Any, name: str) -> Any:
+    """Return the variables of a part of a model of linen."""
+    found = {}
+    for collection, items in tree.items():
+        for key in name.split(".") if name else ():
+            items = items.get(key, {})
+        found[collection] = items
+    return found
+
+
+def _in_batches(call: Callable[..., Any], batches: Batches, args: Any, kwargs: Any) -> Any:
+    leaves = [leaf for leaf in leaves_in([args, kwargs]) if isinstance(leaf, jax.Array)]
+    depth = max((len(switches) for switches in batches), default=0)
+    if not depth or len(leaves) != len(batches):
+        return call(*args, **kwargs)
+
+    def on_arrays(arrays: Sequence[Any]) -> Any:
+        items = iter(arrays)
+        given, named = map_tree(lambda leaf: next(items) if isinstance(leaf, jax.Array) else leaf, [args, kwargs])
+        return call(*given, **named)
+
+    for level in reversed(range(depth)):
+        on_arrays = jax.vmap(on_arrays, in_axes=([0 if switches[level] else None for switches in batches],))
+    return on_arrays(leaves)
+
+
+# --- what is inside of transformations
+
+
+def _with_numbers(value: Any) -> Any:
+    """Return nested values with arrays in place of what code sees inside of `vmap`; None if one has no numbers."""
+    try:
+        return map_tree(_unbatched, value)
+    except _NoNumbersError:
+        return None
+
+
+class _NoNumbersError(Exception):
+    pass
+
+
+def _unbatched(leaf: Any) -> Any:
+    if not isinstance(leaf, jax.core.Tracer):
+        return leaf
+    if type(leaf).__name__ != "BatchTracer":
+        raise _NoNumbersError
+    held = _unbatched(leaf.val)
+    outside = len(_traces(leaf)) - 1
+    return held if leaf.batch_dim is None else jnp.moveaxis(held, leaf.batch_dim + outside, outside)
+
+
+def _traces(leaf: Any) -> list[Any]:
+    """Return the `vmap`s that an array is one of a batch in, the outermost first."""
+    found: list[Any] = []
+    while type(leaf).__name__ == "BatchTracer":
+        if leaf.batch_dim is not None:
+            found.insert(0, leaf._trace)
+        leaf = leaf.val
+    return found
+
+
+def _batches_of(value: Any) -> Batches:
+    of_leaves = [_traces(leaf) for leaf in leaves_in(value) if isinstance(leaf, jax.Array)]
+    all_traces = {id(trace): trace for traces in of_leaves for trace in traces}
+    ordered = sorted(all_traces.values(), key=_depth)
+    return tuple(tuple(any(trace is item for item in traces) for trace in ordered) for traces in of_leaves)
+
+
+def _depth(trace: Any) -> int:
+    depth = 0
+    while (trace := getattr(trace, "parent_trace", None)) is not None:
+        depth += 1
+    return depth
