@@ -13,7 +13,10 @@ from goldsmith.frameworks.jax.hooks import Alone
 from goldsmith.frameworks.jax.hooks import ForwardCalls as ForwardCalls
 from goldsmith.frameworks.jax.hooks import on_enter as on_enter
 from goldsmith.frameworks.jax.hooks import on_leave as on_leave
+from goldsmith.frameworks.jax.load import ConvertedModule as ConvertedModule
+from goldsmith.frameworks.jax.load import LoadedModule as LoadedModule
 from goldsmith.frameworks.jax.trees import (
+    OWN,
     AnyModel,
     LinenModel,
     array_names,
@@ -62,8 +65,8 @@ def unbuilt(model: Any) -> str:
 
 
 def put(model: Any, weights: Mapping[str, Any]) -> Any:
-    """Return the model with these weights: one of NNX itself, of all others another one."""
-    if not is_nnx(model):
+    """Return the model with these weights: one of NNX itself, of all others another one, unless it is nobody else's."""
+    if not is_nnx(model) and not hasattr(model, OWN):
         return with_arrays(model, weights)
     write(model, weights)
     return model

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from typing import Any
 
 import jax.numpy as jnp
@@ -11,6 +12,9 @@ import numpy as np
 
 from goldsmith.frameworks.framework import Watch
 from goldsmith.frameworks.jax.arrays import cast, like, to_numpy, wide
+from goldsmith.frameworks.jax.gradients import backward as backward
+from goldsmith.frameworks.jax.gradients import backward_total as backward_total
+from goldsmith.frameworks.jax.gradients import passed_back as passed_back
 from goldsmith.frameworks.jax.operations import Noise, in_float64, observed, unobserved
 from goldsmith.gold.arrays import as_numpy
 
@@ -67,16 +71,24 @@ def undisturbed() -> Any:
 # --- gradients, which are those of functions: nothing records them
 
 
-def without_gradients() -> Any:
-    return contextlib.nullcontext()
+_wanted: ContextVar[bool] = ContextVar("wanted", default=True)
+
+
+@contextlib.contextmanager
+def without_gradients(*, wanted: bool = False) -> Iterator[None]:
+    token = _wanted.set(wanted)
+    try:
+        yield
+    finally:
+        _wanted.reset(token)
 
 
 def with_gradients() -> Any:
-    return contextlib.nullcontext()
+    return without_gradients(wanted=True)
 
 
 def records_gradients() -> bool:
-    return True
+    return _wanted.get()
 
 
 # --- randomness, which is an argument: a key

@@ -23,6 +23,9 @@ _WRAPPED = "_fun"
 PART = "_goldsmith_part"
 """The attribute in which a module that was found inside a model of linen has that model and its own name."""
 
+OWN = "_goldsmith_own"
+"""The attribute of a model that nobody else has, which may be written into."""
+
 
 class LinenModel:
     """A module of Flax linen with its variables, called as `module.apply(variables, …)` is. `parts` are the modules
@@ -143,7 +146,7 @@ def with_arrays(model: Any, arrays: Mapping[str, Any]) -> Any:
 def write(model: Any, arrays: Mapping[str, Any]) -> None:
     """Exchange arrays in their place. Of a model of Equinox that can only be done to one that is nobody else's."""
     if is_nnx(model):
-        for name, value, put in variables(model):
+        for name, _, put in variables(model):
             if name in arrays:
                 put(arrays[name])
         return
@@ -158,7 +161,7 @@ def overwrite(model: Any, other: Any) -> Any:
     """Give every module of Equinox in a tree the attributes of the one in another tree, and return the tree."""
     if is_equinox(model):
         for name, value in list(vars(model).items()):
-            new = overwrite(value, vars(other)[name])
+            new = overwrite(value, vars(other).get(name, value))
             if new is not value:
                 object.__setattr__(model, name, new)
         return model

@@ -16,6 +16,7 @@ from goldsmith.frameworks.framework import arrays_of
 from goldsmith.frameworks.jax.arrays import wide
 from goldsmith.frameworks.jax.gradients import clear_gradients
 from goldsmith.frameworks.jax.trees import (
+    OWN,
     FunctionModel,
     LinenModel,
     array_names,
@@ -36,6 +37,8 @@ class WorkingModel:
     def __init__(self, model: Any, *, copied: bool) -> None:
         self.note = ""
         self.module = _copy(model)
+        if not is_nnx(model):
+            object.__setattr__(self.module, OWN, True)
 
     def own_weights(self) -> None:
         """Arrays are never written over."""
