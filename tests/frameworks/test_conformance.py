@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -54,7 +55,27 @@ def jax_sample() -> Sample:
         dtypes=(*WHOLE, *INEXACT, "bfloat16", "uint16", "uint32", "uint64"),
         array=array,
         draw=lambda: pytest.skip("JAX has no global random state"),
+        model=jax_model,
+        inputs=lambda: jnp.linspace(-1, 1, 6).reshape(2, 3),
     )
+
+
+drawn = itertools.count()
+
+
+def jax_model() -> Any:
+    nnx = pytest.importorskip("flax.nnx")
+    rngs = nnx.Rngs(next(drawn))  # which are an argument: the sample is to be another one each time
+
+    class Layers(nnx.Module):
+        def __init__(self) -> None:
+            self.one, self.norm = nnx.Linear(3, 4, rngs=rngs), nnx.LayerNorm(4, rngs=rngs)
+            self.two = nnx.Linear(4, 2, rngs=rngs)
+
+        def __call__(self, x: Any) -> Any:
+            return self.two(self.norm(self.one(x)))
+
+    return Layers()
 
 
 SAMPLES = {"numpy": numpy_sample, "torch": torch_sample, "jax": jax_sample}

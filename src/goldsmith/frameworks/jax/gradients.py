@@ -12,13 +12,15 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.interpreters.partial_eval import dce_jaxpr
 
 from goldsmith.foundation.nested import leaves_in, map_tree
-from goldsmith.frameworks.jax.hooks import Alone
+from goldsmith.frameworks.jax.hooks import Alone, on_leave
 from goldsmith.frameworks.jax.trees import AnyModel, with_arrays
 from goldsmith.frameworks.protocols import Backward
 from goldsmith.frameworks.randomness import fixed_direction
 from goldsmith.gold.call_forms import rebuild, tensors_in
+from goldsmith.instruments.own_calls import unwatched
 
 _kept: dict[int, dict[str, Any]] = {}
 """The gradients of models' weights that were taken last, by the identity of the model."""
@@ -114,33 +116,30 @@ def _differentiated(
     run: Callable[..., Any], weights: Mapping[str, Any], leaves: Sequence[Any]
 ) -> tuple[Any, dict[str, Any], list[Any]]:
     """Return a number and its gradients, None where it does not depend on what they are of."""
-    values = {name: jnp.asarray(item) for name, item in weights.items()}, [jnp.asarray(item) for item in leaves]
-    used = _used(run, *values)
-    if not any(used):
+    values = [jnp.asarray(item) for item in (*weights.values(), *leaves)]
+
+    def flat(*arrays: Any) -> Any:
+        return run(dict(zip(weights, arrays, strict=False)), arrays[len(weights) :])
+
+    switches = used(flat, values)
+    if not any(switches):
         raise _CutOffError
-    total, pull = jax.vjp(run, *values)
-    (of_weights, of_leaves) = pull(jnp.ones_like(total))
-    found = [*of_weights.values(), *of_leaves]  # of complex numbers, JAX's are the conjugates of everybody else's
-    found = [item.conj() if jnp.iscomplexobj(item) else item for item in found]
-    switches = iter(used)
-    named = {name: next(switches) for name in sorted(values[0])}
-    switches = [*(named[name] for name in of_weights), *switches]
-    found = [item if switch else None for item, switch in zip(found, switches, strict=True)]
-    return total, dict(zip(of_weights, found, strict=False)), found[len(of_weights) :]
+    total, pull = jax.vjp(flat, *values)
+    passed = [item if switch else None for item, switch in zip(pull(jnp.ones_like(total)), switches, strict=True)]
+    # of complex numbers, JAX's are the conjugates of everybody else's
+    passed = [item.conj() if item is not None and jnp.iscomplexobj(item) else item for item in passed]
+    return total, dict(zip(weights, passed, strict=False)), passed[len(weights) :]
 
 
-def _used(run: Callable[..., Any], weights: Mapping[str, Any], leaves: Sequence[Any]) -> Sequence[bool]:
-    """Return which of the weights, by name, and of the inputs a number is computed from."""
-    from jax.interpreters.partial_eval import dce_jaxpr
-
-    count = len(weights) + len(leaves)
+def used(function: Callable[..., Any], arrays: Sequence[Any]) -> list[bool]:
+    """Return which arrays what a function returns is computed from; all, where that cannot be seen."""
     try:
-        traced = jax.make_jaxpr(run)(weights, leaves)
-        return dce_jaxpr(traced.jaxpr, [True] * len(traced.out_avals))[1]
+        traced = jax.make_jaxpr(function)(*arrays)
+        return list(dce_jaxpr(traced.jaxpr, [True] * len(traced.out_avals))[1])
     except _CutOffError:
         raise
     except Exception:  # it looks at its values, which it cannot there
-        return [True] * count
+        return [True] * len(arrays)
 
 
 def backward_total(
@@ -155,7 +154,7 @@ def backward_total(
         return total if _is_array(total) else None
     parts = []
     for number, path in enumerate(outputs):
-        item = values.get(path)
+        item: Any = values.get(path)
         if not _is_inexact(item):
             continue
         drawn = fixed_direction(item.shape, seed * 1000 + number)
@@ -186,3 +185,32 @@ def _is_array(value: Any) -> bool:
 
 def _is_inexact(value: Any) -> bool:
     return _is_array(value) and bool(jnp.issubdtype(value.dtype, jnp.inexact))
+
+
+class WeightUse:
+    """An observer of which weights a model's outputs are computed from."""
+
+    def __init__(self, model: Any) -> None:
+        self._model, self._names = model, dict.fromkeys(_weights_of(model), False)
+        on_leave(model, self._called)
+
+    @unwatched
+    def _called(self, module: Any, args: Any, kwargs: Any, output: Any) -> None:
+        weights = _weights_of(self._model)
+        if all(self._names.values()) or not weights:
+            return
+
+        def run(*arrays: Any) -> Any:
+            given = dict(zip(weights, arrays, strict=True))
+            return tensors_in([with_arrays(self._model, given)(*args, **kwargs)])
+
+        for name, switch in zip(weights, used(run, list(weights.values())), strict=True):
+            self._names[name] = self._names.get(name, False) or switch
+
+    def names(self) -> tuple[str, ...]:
+        """Return the parameters that an output was computed from, or that have a gradient."""
+        taken = gradients(self._model)
+        return tuple(name for name, seen in self._names.items() if seen or taken.get(name) is not None)
+
+    def __deepcopy__(self, memo: Any) -> WeightUse:
+        return self

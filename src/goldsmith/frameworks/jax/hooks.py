@@ -79,7 +79,7 @@ def _patch(kind: type) -> None:
         original, count = _patched.get(owner, (vars(owner)["__call__"], 0))
         _patched[owner] = original, count + 1
         if not count:
-            owner.__call__ = _telling(original)  # type: ignore[operator]
+            setattr(owner, "__call__", _telling(original))  # noqa: B010
 
 
 def _restore(kind: type) -> None:
@@ -88,7 +88,7 @@ def _restore(kind: type) -> None:
         if count > 1:
             _patched[owner] = original, count - 1
         else:
-            owner.__call__ = original  # type: ignore[operator]
+            setattr(owner, "__call__", original)  # noqa: B010
 
 
 def _callable_classes(kind: type) -> list[type]:
@@ -145,7 +145,8 @@ def telling_of_parts(model: LinenModel) -> contextlib.AbstractContextManager[Any
         part = model.parts[name] if name in model.parts else model.add(name, context.module)
         return _told(part, context.module, call, args, kwargs)
 
-    return linen.intercept_methods(tell)
+    found: contextlib.AbstractContextManager[Any] = linen.intercept_methods(tell)
+    return found
 
 
 # --- modules alone

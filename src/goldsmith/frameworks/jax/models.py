@@ -7,6 +7,8 @@ from typing import Any
 
 import jax.numpy as jnp
 
+from goldsmith.frameworks.jax import arrays
+from goldsmith.frameworks.jax.gradients import WeightUse as WeightUse
 from goldsmith.frameworks.jax.gradients import clear_gradients as clear_gradients
 from goldsmith.frameworks.jax.gradients import gradients as gradients
 from goldsmith.frameworks.jax.hooks import Alone
@@ -135,18 +137,26 @@ def frozen(model: Any) -> set[str]:
     return set()
 
 
+def unused_parameters(model: Any, returned: Any) -> tuple[str, ...]:
+    """Return none: what was returned does not say what it was computed from."""
+    return ()
+
+
 # --- a model as a whole
 
 
-def place(model: Any, device: str) -> Any:
-    from goldsmith.frameworks.jax import arrays
+def stress(model: Any, seed: int) -> Any:
+    fixed = {name for name in weight_facts(model).buffers if name.rpartition(".")[2] not in ("mean", "var")}
+    found = {name: item for name, item in array_names(model).items() if name not in fixed}
+    redrawn = {name: arrays.stressed(item, name, seed) for name, item in found.items()}
+    return put(model, {name: item for name, item in redrawn.items() if item is not None})
 
+
+def place(model: Any, device: str) -> Any:
     return put(model, {name: arrays.place(array, device) for name, array in array_names(model).items()})
 
 
 def in_precision(model: Any, dtype: str) -> Any:
-    from goldsmith.frameworks.jax import arrays
-
     floating = {name: array for name, array in array_names(model).items() if jnp.issubdtype(array.dtype, jnp.inexact)}
     return put(model, {name: arrays.cast(array, dtype) for name, array in floating.items()})
 

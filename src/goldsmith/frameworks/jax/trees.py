@@ -225,7 +225,7 @@ def modules_in(model: Any) -> dict[str, Any]:
         model = getattr(model, _WRAPPED)
     found: dict[int, tuple[str, Any]] = {}
     for name, value, _ in _walk(model, "", None, ()):
-        if is_nnx(value) or is_equinox(value):
+        if (is_nnx(value) or is_equinox(value)) and callable(value):
             found.setdefault(id(value), (name, value))
     return dict(found.values())
 
