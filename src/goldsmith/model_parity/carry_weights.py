@@ -23,7 +23,8 @@ from goldsmith.model_parity.unit_pairs import CALLS, NAMES, ORDER, SHAPES, UnitP
 from goldsmith.model_parity.weight_guesses import WeightGuess, guess_places, missing_lines
 from goldsmith.model_parity.weight_units import names_to_place
 from goldsmith.model_parity.weight_words import listed_sizes
-from goldsmith.runs.implementation import LINEAR, TABLE, Described, IdleLine, Loaded, LoadRequest
+from goldsmith.runs.implementation import KERNEL, LINEAR, TABLE, Described, IdleLine, Loaded, LoadRequest
+from goldsmith.weights.axes import fits_between
 from goldsmith.weights.placement import size_words
 from goldsmith.weights.rules import fill, match
 
@@ -105,7 +106,7 @@ def carry_weights(both: BothSides, *, keep: bool) -> Carried:
         return Carried(first)
     tried = [] if first.unplaced else [_Arrangement(plain, first, far)]
     others = [LoadRequest(facts=mine.facts, layout=layout) for layout in first.layouts]
-    turned = turned_matrices(mine, theirs)
+    turned = () if KERNEL in (*mine.kinds.values(), *theirs.kinds.values()) else turned_matrices(mine, theirs)
     others += [LoadRequest(facts=mine.facts, turned=turned)] if turned else []
     for request in others:
         loaded = both.candidate.load(weights, request)
@@ -231,7 +232,12 @@ def _difference(item: _Arrangement, best: _Arrangement) -> str:
 
 
 def _resized(unplaced: Mapping[str, tuple[int, ...]], free: Mapping[str, tuple[int, ...]]) -> list[str]:
-    return [name for name, shape in unplaced.items() if sorted(free.get(name, shape)) != sorted(shape)]
+    """Return the weights that are of two sizes, and not of as many numbers in other axes."""
+    return [
+        name
+        for name, shape in unplaced.items()
+        if sorted(free.get(name, shape)) != sorted(shape) and not fits_between(shape, free[name])
+    ]
 
 
 def _strangers(described: tuple[Described, Described]) -> bool:

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
+from goldsmith.model_parity.unit_fits import AS_IT_IS, cross, fused_ways, is_transposed, penalty, ways_between
 from goldsmith.model_parity.weight_units import INDEXED, NORMAL, STACKED, WEIGHT, Indices, Unit, forms_of
-from goldsmith.runs.implementation import LINEAR, TABLE
-from goldsmith.weights.axes import can_reshape, swap_last_axes
+from goldsmith.runs.implementation import KERNEL, LINEAR, OTHER
+from goldsmith.weights.axes import PLAIN, TURNED, Fit
 from goldsmith.weights.roles import FIRST, place_of, roles_of, towers_of
 from goldsmith.weights.rules import parts_named, without_parts
 
-PLAIN, TURNED, RESHAPED = "plain", "turned", "reshaped"
 NAMES, CALLS, ORDER, SHAPES = "names", "order of calls", "order", "shapes"
 _FUSED = ("q", "k", "v"), ("gate", "up")
 _BY_NAME_FROM = 1.5
@@ -28,7 +28,7 @@ class UnitPair:
 
     mine: tuple[Unit, ...]
     theirs: tuple[Unit, ...]
-    fit: str = PLAIN
+    fit: Fit = AS_IT_IS
     score: float = 0.0
     why: str = ORDER
     by_head: bool = False
@@ -45,9 +45,7 @@ class UnitPair:
     @property
     def words(self) -> str:
         one, two = (" + ".join(_last(unit.path) for unit in side) for side in (self.mine, self.theirs))
-        return (
-            f"{one} as {two}" + (", turned" if self.fit == TURNED else "") + (", head by head" if self.by_head else "")
-        )
+        return f"{one} as {two}{self.fit.words}" + (", head by head" if self.by_head else "")
 
 
 def pair_units(mine: Sequence[Unit], theirs: Sequence[Unit], by: str) -> list[UnitPair]:
@@ -72,9 +70,11 @@ def exchanged(pairs: Sequence[UnitPair]) -> Iterator[list[UnitPair]]:
     """Yield the same pairs with two of them exchanged that fit as well, those first that least speaks against."""
     found = []
     for one, two in combinations([pair for pair in pairs if not pair.is_fused], 2):
-        others = [next(iter(_pairs(a.mine[0], b.theirs[0], NAMES)), None) for a, b in ((one, two), (two, one))]
-        first, second = others
-        if first is None or second is None or (first.fit, second.fit) != (one.fit, two.fit):
+        first, second = (
+            next((pair for pair in _pairs(a.mine[0], b.theirs[0], NAMES) if pair.fit == a.fit), None)
+            for a, b in ((one, two), (two, one))
+        )
+        if first is None or second is None:
             continue
         loss = one.score + two.score - first.score - second.score
         rest = [pair for pair in pairs if pair not in (one, two)]
@@ -93,33 +93,13 @@ def _pairs(one: Unit, two: Unit, by: str) -> Iterator[UnitPair]:
         for theirs in forms_of(two):
             if {mine.form, theirs.form} not in ({NORMAL}, {STACKED, INDEXED}) or mine.indices != theirs.indices:
                 continue
-            fit = _fit(mine, theirs)
-            if fit:
+            for fit in ways_between(mine, theirs):
                 yield UnitPair((mine,), (theirs,), fit, _score(mine, theirs, fit, by))
 
 
-def _fit(mine: Unit, theirs: Unit) -> str:
-    """Return how the weights of two units fit by their shapes; empty if they do not."""
-    both = [role for role in mine.shapes if role in theirs.shapes]
-    if WEIGHT not in both:
-        return ""
-    if any(mine.shapes[role] != theirs.shapes[role] for role in both if role != WEIGHT):
-        return ""
-    one, two = mine.shapes[WEIGHT], theirs.shapes[WEIGHT]
-    if one == two:
-        return PLAIN
-    if len(one) == 2 and one == swap_last_axes(two):
-        return TURNED
-    return RESHAPED if can_reshape(one, two) and mine.form == theirs.form == NORMAL else ""
-
-
-def _score(mine: Unit, theirs: Unit, fit: str, by: str) -> float:
-    kinds = {mine.kind, theirs.kind}
+def _score(mine: Unit, theirs: Unit, fit: Fit, by: str) -> float:
     score = _by_name(mine, theirs) if by == NAMES else 0.0
-    score -= 4 * (kinds == {TABLE, LINEAR})
-    if fit == TURNED:
-        score -= 5 if kinds == {LINEAR} or TABLE in kinds else 0.5
-    score -= (fit == RESHAPED) + 0.5 * (mine.form != NORMAL)
+    score -= penalty(mine, theirs, fit) + 0.5 * (mine.form != NORMAL)
     score += 0.5 * (set(mine.shapes) == set(theirs.shapes))
     score -= {NAMES: 2, CALLS: 6, ORDER: 2}[by] * abs(mine.calls - theirs.calls)
     score -= {NAMES: 0.5, CALLS: 0.5, ORDER: 6}[by] * abs(mine.order - theirs.order)
@@ -169,7 +149,7 @@ def _fused_pairs(mine: Sequence[Unit], theirs: Sequence[Unit]) -> Iterator[UnitP
         for parts in _groups(apart):
             roles = [_part_role(unit) for unit in parts]
             for whole in together:
-                pair = _fused(parts, whole, roles)
+                pair = _fused(parts, whole, roles, parts_are_mine=not turn)
                 if pair is not None:
                     yield replace(pair, mine=pair.theirs, theirs=pair.mine) if turn else pair
 
@@ -179,7 +159,7 @@ def _groups(units: Sequence[Unit]) -> Iterator[tuple[Unit, ...]]:
     for unit in units:
         for names in _FUSED:
             role = _part_role(unit)
-            if role in names and len(unit.shapes.get(WEIGHT, ())) == 2:
+            if role in names and len(unit.shapes.get(WEIGHT, ())) in (2, 3):
                 key = without_parts(unit.path) if names[0] == "q" else _above(unit.path)
                 siblings.setdefault((f"{names[0]} {key}", unit.indices), {}).setdefault(role, unit)
     for found in siblings.values():
@@ -196,7 +176,7 @@ def _part_role(unit: Unit) -> str:
     return "gate" if "gate" in roles else "up" if "up" in roles else ""
 
 
-def _fused(parts: Sequence[Unit], whole: Unit, roles: Sequence[str]) -> UnitPair | None:
+def _fused(parts: Sequence[Unit], whole: Unit, roles: Sequence[str], *, parts_are_mine: bool) -> UnitPair | None:
     """Return the pair if the parts fill the whole, as they are or the other way round."""
     joined = parts_named(_last(whole.path)) or ("gate up" if "gate up" in roles_of(whole.path) else "")
     named = joined in ("".join(roles), " ".join(roles))
@@ -206,15 +186,15 @@ def _fused(parts: Sequence[Unit], whole: Unit, roles: Sequence[str]) -> UnitPair
     for two in forms_of(whole):
         wanted = {NORMAL: NORMAL, STACKED: INDEXED, INDEXED: STACKED}[two.form]
         for one in zip(*(_forms(unit, wanted, two.indices) for unit in parts), strict=False):
-            fit = _fused_fit(one, two)
-            if fit:
+            fit = next(fused_ways(one, two, parts_are_mine=parts_are_mine), None)
+            if fit is not None:
                 distance = abs(one[0].calls - two.calls) * 2
                 score = (
                     4.0
                     + _by_tower(one[0], two)
                     + 2 * named
                     + (len(places) == 1)
-                    - (0.5 if fit == TURNED else 0)
+                    - (0.5 if fit.kind == TURNED else 0)
                     - distance
                 )
                 return UnitPair(tuple(one), (two,), fit, score, NAMES if named or len(places) == 1 else SHAPES)
@@ -223,22 +203,6 @@ def _fused(parts: Sequence[Unit], whole: Unit, roles: Sequence[str]) -> UnitPair
 
 def _forms(unit: Unit, form: str, indices: Indices) -> Iterator[Unit]:
     return (item for item in forms_of(unit) if item.form == form and item.indices == indices)
-
-
-def _fused_fit(parts: Sequence[Unit], whole: Unit) -> str:
-    shapes = [unit.shapes[WEIGHT] for unit in parts]
-    wanted = whole.shapes.get(WEIGHT, ())
-    if len(wanted) != 2:
-        return ""
-    turned = [swap_last_axes(shape) for shape in shapes]
-    for fit, made, total in (
-        (PLAIN, shapes, wanted),
-        (TURNED, shapes, swap_last_axes(wanted)),
-        (TURNED, turned, wanted),
-    ):
-        if {shape[1:] for shape in made} == {total[1:]} and sum(shape[0] for shape in made) == total[0]:
-            return fit
-    return ""
 
 
 # --- which way round --------------------------------------------------------------------------------------------------
@@ -250,10 +214,10 @@ def _oriented(pairs: Sequence[UnitPair]) -> list[UnitPair]:
     for pair in pairs:
         if pair.mine[0].kind != pair.theirs[0].kind and not _is_square(pair):
             kinds = pair.mine[0].kind, pair.theirs[0].kind
-            votes[kinds] = votes.get(kinds, 0) + (1 if pair.fit == TURNED else -1)
+            votes[kinds] = votes.get(kinds, 0) + (1 if pair.fit.kind == TURNED else -1)
     return [
-        replace(pair, fit=TURNED)
-        if _is_square(pair) and pair.fit == PLAIN and votes.get((pair.mine[0].kind, pair.theirs[0].kind), 0) > 0
+        replace(pair, fit=Fit(TURNED))
+        if _is_square(pair) and pair.fit.kind == PLAIN and votes.get((pair.mine[0].kind, pair.theirs[0].kind), 0) > 0
         else pair
         for pair in pairs
     ]
@@ -261,14 +225,34 @@ def _oriented(pairs: Sequence[UnitPair]) -> list[UnitPair]:
 
 def turned_squares(pairs: Sequence[UnitPair]) -> list[UnitPair] | None:
     """Return the pairs with all square matrices of different kinds the other way round; None if there are none."""
-    flip = {PLAIN: TURNED, TURNED: PLAIN}
-    found = [replace(pair, fit=flip[pair.fit]) if _may_be_turned(pair) else pair for pair in pairs]
+    flip = {PLAIN: Fit(TURNED), TURNED: Fit(PLAIN)}
+    found = [replace(pair, fit=flip[pair.fit.kind]) if _may_be_turned(pair) else pair for pair in pairs]
     return found if found != list(pairs) else None
+
+
+def stored_otherwise(pairs: Sequence[UnitPair], *, transposed_only: bool) -> list[UnitPair] | None:
+    """Return the pairs with the next likely way to store weights, where shapes and kinds allow several: of transposed
+    convolutions alone, or of all; None if there are none."""
+    found = [_otherwise(pair) if not transposed_only or _is_transposed(pair) else pair for pair in pairs]
+    return found if found != list(pairs) else None
+
+
+def _otherwise(pair: UnitPair) -> UnitPair:
+    mine, theirs = pair.mine[0], pair.theirs[0]
+    if pair.is_fused or not cross(mine, theirs):
+        return pair
+    ways = ways_between(mine, theirs)
+    at = ways.index(pair.fit) if pair.fit in ways else -1
+    return replace(pair, fit=ways[(at + 1) % len(ways)]) if len(ways) > 1 else pair
+
+
+def _is_transposed(pair: UnitPair) -> bool:
+    return any(is_transposed(unit) for unit in (*pair.mine, *pair.theirs))
 
 
 def _may_be_turned(pair: UnitPair) -> bool:
     kinds = {pair.mine[0].kind, pair.theirs[0].kind}
-    return _is_square(pair) and LINEAR in kinds and len(kinds) > 1 and TABLE not in kinds
+    return _is_square(pair) and kinds in ({LINEAR, OTHER}, {KERNEL, OTHER})
 
 
 def _is_square(pair: UnitPair) -> bool:

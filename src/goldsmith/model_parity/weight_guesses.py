@@ -6,19 +6,21 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
+from goldsmith.model_parity.unit_fits import axes_of_biases
 from goldsmith.model_parity.unit_pairs import (
     CALLS,
     NAMES,
     ORDER,
-    TURNED,
     UnitPair,
     exchanged,
     last_name,
     pair_units,
+    stored_otherwise,
     turned_squares,
 )
 from goldsmith.model_parity.weight_units import WEIGHT, names_to_place, spare_places, units_of
 from goldsmith.runs.implementation import Described, GuessedRule
+from goldsmith.weights.axes import TURNED
 from goldsmith.weights.roles import roles_of
 from goldsmith.weights.rule_lines import line_of, no_counterpart_line
 from goldsmith.weights.rules import INDEX, match, rule_of
@@ -125,7 +127,8 @@ def _guesses(mine: Described, theirs: Described, calls: tuple[Sequence[str], Seq
 
 
 def _variants(pairs: list[UnitPair]) -> Iterator[list[UnitPair]]:
-    """Yield the pairs, then with fused weights head by head, square ones turned, and two of them exchanged."""
+    """Yield the pairs, then with fused weights head by head, square ones turned, others stored in the next likely way,
+    and two of them exchanged."""
     yield pairs
     by_head = [replace(pair, by_head=pair.is_fused and _holds_qkv(pair)) for pair in pairs]
     if by_head != pairs:
@@ -133,6 +136,10 @@ def _variants(pairs: list[UnitPair]) -> Iterator[list[UnitPair]]:
     turned = turned_squares(pairs)
     if turned is not None:
         yield turned
+    for transposed_only in (True, False):
+        otherwise = stored_otherwise(pairs, transposed_only=transposed_only)
+        if otherwise is not None:
+            yield otherwise
     yield from islice(exchanged(pairs), _EXCHANGES)
 
 
@@ -192,9 +199,11 @@ def _placed(pair: UnitPair) -> set[str]:
 def _rules(pair: UnitPair) -> Iterator[GuessedRule]:
     for role in pair.mine[0].names:
         if all(role in unit.names for unit in (*pair.mine, *pair.theirs)):
+            axes = pair.fit.axes if role == WEIGHT else axes_of_biases(pair.fit.axes) if pair.is_fused else ""
             yield GuessedRule(
                 gold=tuple(unit.names[role] for unit in pair.mine),
                 theirs=tuple(unit.names[role] for unit in pair.theirs),
-                transpose=pair.fit == TURNED and role == WEIGHT,
+                transpose=pair.fit.kind == TURNED and role == WEIGHT,
+                axes=axes,
                 by_head=pair.by_head,
             )

@@ -7,14 +7,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from goldsmith.runs.implementation import OTHER, Described
+from goldsmith.weights.leaves import BIAS as BIAS
+from goldsmith.weights.leaves import STATISTIC_LEAVES, dotted_names, running_statistics
+from goldsmith.weights.leaves import WEIGHT as WEIGHT
 from goldsmith.weights.rules import INDEX
 
 Shape = tuple[int, ...]
 Indices = frozenset[tuple[str, ...]]
-WEIGHT, BIAS = "weight", "bias"
-_STATISTICS = ("running_mean", "running_var")
 _WEIGHTS = {"weight", "gain", "scale", "gamma", "g", "w", "kernel", "embedding"}
 _BIASES = {"bias", "beta", "shift", "b"}
+_STARS = re.compile(r"[*#]")
 NORMAL, STACKED, INDEXED = "normal", "stacked", "indexed"
 
 
@@ -23,7 +25,8 @@ class Unit:
     """Weights that go together: a matrix and its bias. `names` and `shapes` are by `weight`, `bias` or another role;
     names have stars where layers are alike, and `indices` is what these stand for. `calls` is its place in the order in
     which modules are called, `order` that in which they are made. `form` says whether it is seen as it is, as a tensor
-    for several along its first axis, or as several that another side may have in one."""
+    for several along its first axis, or as several that another side may have in one. `layer` is the class of its
+    module, `library` what its model's arrays are of."""
 
     path: str
     names: Mapping[str, str]
@@ -33,6 +36,8 @@ class Unit:
     calls: float
     order: float
     form: str = NORMAL
+    layer: str = ""
+    library: str = ""
 
     @property
     def members(self) -> set[str]:
@@ -49,15 +54,15 @@ class Unit:
 def fill_stars(pattern: str, stars: Sequence[str]) -> str:
     """Return a name with values in the place of its stars, the last one in the place of an index."""
     rest = list(stars)
-    last = rest.pop() if INDEX in pattern.split(".") else ""
-    return ".".join(last if part == INDEX else rest.pop(0) if part == "*" else part for part in pattern.split("."))
+    last = rest.pop() if INDEX in pattern else ""
+    return _STARS.sub(lambda found: last if found[0] == INDEX else rest.pop(0), pattern)
 
 
 def names_to_place(described: Described, other: Iterable[str] = ()) -> list[str]:
     """Return the weights that need a place: each once, without buffers that are computed. Of several names that a tied
     one has, the one that the `other` side has, too, counts."""
     known = set(other)
-    left_out = {name for name in described.facts.buffers if not name.endswith(_STATISTICS)}
+    left_out = set(described.facts.buffers).difference(running_statistics(described.weights))
     for names in described.facts.tied:
         chosen = next((name for name in names if name in known), names[0])
         left_out |= set(names) - {chosen}
@@ -67,7 +72,8 @@ def names_to_place(described: Described, other: Iterable[str] = ()) -> list[str]
 def spare_places(described: Described) -> list[str]:
     """Return the buffers, which are places for weights that have no other: positions are a buffer here, a weight
     there."""
-    return [name for name in described.facts.buffers if name in described.weights and not name.endswith(_STATISTICS)]
+    statistics = running_statistics(described.weights)
+    return [name for name in described.facts.buffers if name in described.weights and name not in statistics]
 
 
 def units_of(described: Described, names: Iterable[str], calls: Sequence[str], *, starred: bool = True) -> list[Unit]:
@@ -77,27 +83,33 @@ def units_of(described: Described, names: Iterable[str], calls: Sequence[str], *
     for name in wanted:
         module, _, leaf = name.rpartition(".")
         modules.setdefault(module, {})[leaf] = name
+    dotted, statistics = dotted_names(described.weights), running_statistics(described.weights)
     single: dict[str, dict[str, str]] = {}
     for module, leaves in modules.items():
         for leaf, name in leaves.items():
-            stem, role = _stem(leaf, leaves, module)
-            single.setdefault(".".join(part for part in (module, stem) if part), {})[role] = name
-    alike = _alike(described.weights, wanted) if starred else set()
+            is_statistic = name in statistics and leaf in STATISTIC_LEAVES
+            stem, role = ("", statistics[name]) if is_statistic else _stem(leaf, leaves, module)
+            path = dotted[name][: len(module)]
+            single.setdefault(".".join(part for part in (path, stem) if part), {})[role] = name
+    shapes = {dotted[name]: described.weights[name] for name in wanted}
+    alike = _alike(shapes, shapes) if starred else set()
     place = {module: number / max(len(calls), 1) for number, module in reversed(list(enumerate(calls)))}
     order = {name: number / max(len(wanted), 1) for number, name in enumerate(wanted)}
     found: dict[str, Unit] = {}
     for path, roles in single.items():
-        pattern, stars = _starred(path, alike)
+        pattern, stars = _starred(path, path, alike)
         first = next(iter(roles.values()))
         module = first.rpartition(".")[0]
         unit = Unit(
             path=pattern,
-            names={role: _starred(name, alike)[0] for role, name in roles.items()},
+            names={role: _starred(name, dotted[name], alike)[0] for role, name in roles.items()},
             shapes={role: described.weights[name] for role, name in roles.items()},
             indices=frozenset([stars]),
-            kind=described.kinds.get(first, OTHER),
+            kind=described.kinds.get(roles.get(WEIGHT, first), OTHER),
             calls=place.get(module, order[first]),
             order=order[first],
+            layer=described.modules.get(module, ""),
+            library=described.library,
         )
         known = found.get(pattern)
         found[pattern] = unit if known is None else replace(known, indices=known.indices | unit.indices)
@@ -122,14 +134,12 @@ def forms_of(unit: Unit) -> Iterator[Unit]:
 
 
 def _with_index(name: str, position: int) -> str:
-    stars = [number for number, part in enumerate(name.split(".")) if part == "*"]
-    return ".".join(INDEX if number == stars[position] else part for number, part in enumerate(name.split(".")))
+    at = [found.start() for found in _STARS.finditer(name)][position]
+    return f"{name[:at]}{INDEX}{name[at + 1 :]}"
 
 
 def _stem(leaf: str, leaves: Iterable[str], module: str) -> tuple[str, str]:
     """Return which weight of a module a name belongs to, and what it is of that: `in_proj` and `bias`."""
-    if leaf in _STATISTICS:
-        return "", leaf
     for words, role in ((_WEIGHTS, WEIGHT), (_BIASES, BIAS)):
         if leaf in words and module and sum(other in words for other in leaves) == 1:
             return "", role
@@ -153,8 +163,14 @@ def _alike(shapes: Mapping[str, Shape], names: Iterable[str]) -> set[str]:
     }
 
 
-def _starred(name: str, alike: set[str]) -> tuple[str, tuple[str, ...]]:
-    components = name.split(".")
-    stars = [at for at, part in enumerate(components) if part.isdecimal() and ".".join(components[:at]) in alike]
-    pattern = ".".join("*" if at in stars else part for at, part in enumerate(components))
-    return pattern, tuple(components[at] for at in stars)
+def _starred(name: str, dotted: str, alike: set[str]) -> tuple[str, tuple[str, ...]]:
+    """Return a name with stars for the numbers of layers that are alike, and these; the name may have them after an
+    underscore, where its `dotted` form has a dot."""
+    components = dotted.split(".")
+    found, stars, end = "", [], 0
+    for at, part in enumerate(components):
+        is_star = part.isdecimal() and ".".join(components[:at]) in alike
+        stars += [part] if is_star else []
+        found += (name[end] if at else "") + ("*" if is_star else part)
+        end += len(part) + bool(at)
+    return found, tuple(stars)

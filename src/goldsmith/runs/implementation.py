@@ -26,9 +26,10 @@ class Described(msgspec.Struct, frozen=True, kw_only=True):
     """An implementation before anything ran: its class or function, the floating dtype of its weights ("" if it has
     none), shapes and kinds of its weights, facts about them, the classes of its modules by name, and where each
     class has its `forward`, as file and line; of classes that are not a library's, where modules inside are `made`.
-    `settings` are how modules were made, by name, as far as they show it."""
+    `settings` are how modules were made, by name, as far as they show it; `library` is that of its arrays."""
 
     name: str
+    library: str = ""
     is_module: bool = False
     dtype: str = ""
     weights: dict[str, tuple[int, ...]] = {}

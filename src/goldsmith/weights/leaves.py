@@ -3,6 +3,7 @@ last axis, a `scale` that of a norm, `mean` and `var` are what others call runni
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable
 
 WEIGHT, BIAS = "weight", "bias"
@@ -12,6 +13,7 @@ STATISTICS = (MEAN, VAR, "num_batches_tracked")
 KERNELS = frozenset(("kernel", "embedding"))
 """Names by which a model's weights are known to be by the words of Flax."""
 _FLAX = {"mean": MEAN, "var": VAR}
+STATISTIC_LEAVES = frozenset((MEAN, VAR, *_FLAX))
 
 
 def is_statistic(name: str) -> bool:
@@ -38,3 +40,34 @@ def running_statistics(names: Collection[str]) -> dict[str, str]:
 
 def leaf_of(name: str) -> str:
     return name.rpartition(".")[2]
+
+
+def dotted_names(names: Collection[str]) -> dict[str, str]:
+    """Map names to the same with a dot before the numbers of layers, where Flax has joined them by an underscore:
+    `layers_3.attn.kernel` is `layers.3.attn.kernel`. `ln_1` has no layer 0 beside it, and `Dense_0` is a class's name
+    unless there are layers in it."""
+    if not says_kernel(names):
+        return {name: name for name in names}
+    numbers: dict[tuple[str, ...], set[str]] = {}
+    for name in names:
+        for above, stem, number in _numbered(name):
+            numbers.setdefault((*above, stem), set()).add(number)
+    found = {}
+    for name in names:
+        letters = list(name)
+        for above, stem, number in _numbered(name):
+            at = sum(len(part) + 1 for part in above) + len(stem)
+            inside = name[at + len(number) + 2 :]
+            if "0" in numbers[(*above, stem)] and (stem[0].islower() or "." in inside):
+                letters[at] = "."
+        found[name] = "".join(letters)
+    return found
+
+
+def _numbered(name: str) -> Iterable[tuple[tuple[str, ...], str, str]]:
+    """Yield the components that end in a number: those above, the word, and the number."""
+    components = name.split(".")
+    for at, part in enumerate(components[:-1]):
+        found = re.fullmatch(r"(.*[A-Za-z])_(\d+)", part)
+        if found:
+            yield tuple(components[:at]), found[1], found[2]

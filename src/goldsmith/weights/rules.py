@@ -327,7 +327,7 @@ def _add(rule: Rule) -> None:
     stars = [_stars(item.name) for item in (*rule.gold, *rule.theirs)]
     if any(item != stars[0] for item in stars):
         raise BadRule(f"{rule.words}: every pattern needs the same stars in the same order")
-    counts = [[item.name.split(".").count(INDEX) for item in side] for side in (rule.gold, rule.theirs)]
+    counts = [[item.name.count(INDEX) for item in side] for side in (rule.gold, rule.theirs)]
     if any(counts[0]) or any(counts[1]):
         if sorted(set(side) == {1} for side in counts) != [False, True] or not all(
             set(side) in ({0}, {1}) for side in counts
