@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from goldsmith.frameworks.framework import arrays_of, is_module, models_of
+from goldsmith.frameworks.framework import arrays_of, framework_of, is_module, models_of
 from goldsmith.gold.arrays import dtype_name, is_array
 from goldsmith.gold.call_forms import tensors_in
 from goldsmith.gold.facts import WeightFacts
@@ -23,6 +23,11 @@ DTYPES = ("float64", "float32", "float16", "bfloat16")
 
 def shapes_of(weights: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
     return {name: tuple(item.shape) for name, item in weights.items()}
+
+
+def library_of(weights: Mapping[str, Any]) -> str:
+    """Return the name of the library whose arrays a model's weights are."""
+    return next((found.name for item in weights.values() if (found := framework_of(item)) is not None), "")
 
 
 def places_of(module: Any, method: str = "forward") -> dict[str, str]:
