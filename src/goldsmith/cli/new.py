@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @argument("assignment", "A", "Its name, such as hw-1.")
 @option(
     "--kind",
-    type=click.Choice(["torch", "numpy", "notebook"]),
+    type=click.Choice(["torch", "numpy", "jax", "notebook"]),
     help="What it uses.",
     show_default="torch where that is installed",
 )

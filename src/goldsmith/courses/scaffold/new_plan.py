@@ -17,10 +17,11 @@ from goldsmith.courses.scaffold.notebook_file import as_notebook
 from goldsmith.courses.scaffold.template_files import template
 from goldsmith.errors.scaffold import AssignmentExists, BadName, InTheWay, NoPlaceForAnother
 
-Kind = Literal["torch", "numpy", "notebook"]
+Kind = Literal["torch", "numpy", "jax", "notebook"]
 KINDS: dict[Kind, tuple[str, str]] = {
     "torch": ("PyTorch", "a two-layer network, its loss, and the step that trains it"),
     "numpy": ("NumPy", "k-means, one part at a time"),
+    "jax": ("JAX", "a two-layer network as functions, its loss, and the step that trains it"),
     "notebook": ("Notebook", "k-means in NumPy, one cell at a time"),
 }
 _MAX_NAME_CHARS = 60
