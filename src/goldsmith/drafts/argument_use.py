@@ -15,7 +15,7 @@ from goldsmith.frameworks.framework import active
 ARRAY, TEXT, LIST, MAPPING, NUMBER, FUNCTION = "array", "text", "list", "mapping", "number", "function"
 SIZE = "size"
 """A whole number: a count, or the length of an axis."""
-_LIBRARIES = {"torch": ARRAY, "np": ARRAY, "numpy": ARRAY, "F": ARRAY, "nn": ARRAY, "math": NUMBER}
+_LIBRARIES = dict.fromkeys(("torch", "np", "numpy", "jnp", "jax", "F", "nn"), ARRAY) | {"math": NUMBER}
 
 
 @dataclass

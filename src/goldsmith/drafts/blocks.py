@@ -20,9 +20,10 @@ from goldsmith.drafts.recorded_results import (
     returns_cache,
 )
 from goldsmith.drafts.specs import Arguments, Array, Built, Group, Literal, arrays_in, build
+from goldsmith.drafts.specs_of_values import library_of
 from goldsmith.drafts.targets import Target
 from goldsmith.drafts.working_calls import CALL, Call, Finder, is_called, settings_of, sizes_of, source_of
-from goldsmith.gold.arrays import is_array, is_tensor
+from goldsmith.gold.arrays import is_array
 
 _OPERATORS = {"__len__": "len({0})", "__getitem__": "{0}[{1}]", "__contains__": "{1} in {0}", "__str__": "str({0})"}
 
@@ -237,8 +238,7 @@ class Blocks:
             scope.use(target.module, target.name)
             scope.lines.append(f"out, cache = {self._expression(forward, forward.target.name, bound)}")
             shape = tuple(getattr(result[0], "shape", ()))
-            library = "torch" if is_tensor(result[0]) else "numpy"
-            upstream = scope.argument(names[0], Array(library, shape))
+            upstream = scope.argument(names[0], Array(library_of(result[0]), shape))
             scope.lines.append(f'case.record("{label}", {target.name}({upstream}, cache))')
             blocks.append(scope.block(label))
         title = f"What {target.name} passes back, on what {forward.target.name} keeps."

@@ -17,12 +17,12 @@ from goldsmith.drafts.optimiser_cases import draft_optimiser, draft_over_paramet
 from goldsmith.drafts.other_solutions import OtherSolutions
 from goldsmith.drafts.recipe_file import Names, head_of, write_recipe
 from goldsmith.drafts.recipe_text import Block, DraftCase, Scope, snake
+from goldsmith.drafts.recorded_results import has_gradient
 from goldsmith.drafts.targets import Target, find_targets
 from goldsmith.drafts.try_case import Prover
 from goldsmith.drafts.variations import without_dropout
 from goldsmith.drafts.working_calls import CALL, Call, Finder
 from goldsmith.foundation.wording import in_words
-from goldsmith.gold.arrays import is_tensor
 from goldsmith.instruments.own_calls import OwnCode
 from goldsmith.instruments.own_files import OwnFiles
 from goldsmith.process.messages import Job, Proposal, ProposeJob
@@ -226,7 +226,7 @@ class _Drafting:
             return
         result = call.result
         output: Any = first_of(result) if isinstance(result, tuple | list | dict) else result
-        if is_tensor(output) and output.is_floating_point() and output.requires_grad and output.dim():
+        if has_gradient(output) and output.dim():
             self._prove(target, [_checkpoint(call, tuple(output.shape))], send)
 
     def left_out(self, targets: Sequence[Target], drafts: Sequence[DraftCase]) -> dict[str, str]:

@@ -150,7 +150,7 @@ class _Guesser:
             kind, axes = shaped
             shape = self._sizes.shape(axes)
             if shape is not None:
-                yield self._array(name, shape, kind, "torch" if self._known.library != "numpy" else "numpy")
+                yield self._array(name, shape, kind, self._known.library or "torch")
             return
         origin, inner = typing.get_origin(hint), typing.get_args(hint)
         if origin in (typing.Union, types.UnionType):
@@ -188,6 +188,10 @@ class _Guesser:
             yield Steps("SGD", (("lr", 0.5),))
         elif root == "numpy":
             yield from self._arrays(name, "numpy", "")
+        elif root == "jax" and hint.__name__ == "Array":
+            yield from _keys(name) or self._arrays(name, "jax", "")
+        elif root == "flax" and hint.__name__ == "Rngs":
+            yield Code("nnx.Rngs(0)")
         elif dataclasses.is_dataclass(hint) or hint.__module__ not in ("builtins", "typing", "collections.abc"):
             yield from self._instance(hint)
 
@@ -238,7 +242,9 @@ class _Guesser:
             return [Steps("SGD", (("lr", 0.5),))]
         if _MODEL.search(lower) and self._known.models:
             return [spec for spec, _ in self._known.models]
-        found: list[Spec] = []
+        found: list[Spec] = list(_keys(name)) if self._known.library == "jax" else []
+        if found:
+            return found
         if _BATCHES.search(lower):
             found += [Group("list", (spec, spec, spec)) for _, inputs in self._known.models for spec in inputs[:1]]
         seen = self._usage.get(name) or usage.Usage()
@@ -335,6 +341,13 @@ class _Guesser:
             high = bound if type(bound) is int else self._sizes.like("classes" if labels else "vocab")
             return Array(library, shape, INTEGERS, high=high)
         return Array(library, shape, UNIFORM if re.fullmatch(r"t|time|timesteps?|tau|p|probs?", lower) else "normal")
+
+
+def _keys(name: str) -> list[Spec]:
+    """Return what a source of randomness is, where an argument has the name of one."""
+    if re.fullmatch(r"rngs", name.lower()):
+        return [Code("nnx.Rngs(0)")]
+    return [Code("jax.random.key(1)")] if re.fullmatch(r"(prng_?|rng_?)?key|rng", name.lower()) else []
 
 
 def _numbers(name: str, kind: type) -> list[Any]:

@@ -30,8 +30,11 @@ def head_of(drafts: Sequence[DraftCase], names: Names, extra: str = "") -> str:
     lines = []
     if folders:
         lines += ["import sys", "from pathlib import Path", ""]
+    lines += ["import jax"] if re.search(r"\bjax\.", text) else []
+    lines += ["import jax.numpy as jnp"] if re.search(r"\bjnp\.", text) else []
     lines += ["import numpy as np"] if re.search(r"\bnp\.", text) else []
     lines += ["import torch"] if re.search(r"\btorch\.", text) else []
+    lines += ["from flax import nnx"] if re.search(r"\bnnx\.", text) else []
     lines += [""] if len(lines) and lines[-1] else []
     lines += ["import goldsmith as gs"]
     if folders:
@@ -52,6 +55,7 @@ def write_recipe(
     drafts, constants = _with_constants(drafts)
     title = f'"""Gold for {assignment}: what `goldsmith generate` records on the solution. A start; make it yours."""'
     taken = frozenset(name for draft in drafts for _, name in draft.imports) | {"gs", "np", "torch", "sys", "Path"}
+    taken |= {"jax", "jnp", "nnx"}
     parts = [f"{title}\n\n{head_of(drafts, names)}"]
     if constants:
         parts[0] += "\n\n" + "\n".join(f"{name} = dict({settings})" for name, settings in constants.items())

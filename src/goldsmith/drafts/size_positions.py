@@ -24,7 +24,7 @@ _METHODS = frozenset(
 """Methods of an array whose arguments are sizes; as functions, those after the array."""
 _LAYER = re.compile(r"(Lazy)?(Linear|Bilinear|Conv\w*|Embedding\w*|\w+Norm\w*|RNN|LSTM|GRU|\w+Cell|MultiheadAttention)")
 _KEYWORDS = frozenset(("size", "shape", "num_classes", "minlength", "in_features", "out_features", "num_embeddings"))
-_LIBRARIES = frozenset(("torch", "np", "numpy", "F", "nn", "init"))
+_LIBRARIES = frozenset(("torch", "np", "numpy", "jnp", "jax", "F", "nn", "init"))
 
 
 def names_of_sizes(node: ast.AST) -> Iterator[str]:

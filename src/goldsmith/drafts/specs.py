@@ -69,6 +69,9 @@ class Array(Spec):
         return self.draw in (NORMAL, UNIFORM, SHARES, RANGE, LOG_SHARES, SYMMETRIC, SORTED)
 
     def source(self) -> str:
+        if self.library == "jax":  # whose keys would say no more: what is drawn is kept
+            plain = dataclasses.replace(self, library="numpy", dtype="").source()
+            return f"jnp.asarray({plain}{f', dtype=jnp.{self.dtype}' if self.dtype else ''})"
         return self._torch() if self.library == "torch" else self._numpy()
 
     def _torch(self) -> str:
@@ -260,7 +263,8 @@ def _libraries() -> dict[str, Any]:
 
     import numpy
 
-    return {"torch": sys.modules.get("torch"), "np": numpy}
+    known = {"torch": "torch", "jax": "jax", "jnp": "jax.numpy", "nnx": "flax.nnx"}
+    return {"np": numpy} | {name: sys.modules.get(module) for name, module in known.items()}
 
 
 def _tuple(shape: tuple[int, ...]) -> str:

@@ -32,7 +32,8 @@ from goldsmith.drafts.specs import (
     Steps,
     Unknown,
 )
-from goldsmith.gold.arrays import is_array, is_tensor
+from goldsmith.frameworks.framework import framework_of
+from goldsmith.gold.arrays import as_numpy, dtype_name, is_array, is_tensor
 from goldsmith.weights.values import array_like
 
 _MAX_ITEMS, _MAX_ENTRIES, _MAX_ARRAYS, _MAX_TEXT_CHARS = 40, 600, 3, 400
@@ -59,7 +60,7 @@ class Reader:
         if isinstance(value, str | bytes):
             return Literal(value[:_MAX_TEXT_CHARS])
         if is_array(value):
-            return read_array(value)
+            return Code("jax.random.key(1)") if dtype_name(value).startswith("key<") else read_array(value)
         if isinstance(value, set | frozenset):
             plain = all(type(item) in (str, int, bytes) for item in value)
             return Literal(set(sorted(value)[:_MAX_ITEMS])) if plain else Unknown("a set")
@@ -112,22 +113,31 @@ def read_array(value: Any) -> Array:
     """Return the shape of an array, and the plainest distribution that it could have been drawn from."""
     import numpy as np
 
-    library = "torch" if is_tensor(value) else "numpy"
+    library = library_of(value)
     shape = tuple(int(size) for size in value.shape)
-    plain = value.detach().cpu() if library == "torch" else value
-    dtype = str(plain.dtype).removeprefix("torch.")
-    if dtype == "bfloat16":
-        plain = plain.float()
-    numbers = np.asarray(plain)
+    dtype = dtype_name(value)
+    numbers = as_numpy(value) if is_tensor(value) else np.asarray(value)
     if numbers.dtype.kind == "b":
         causal = len(shape) == 2 and shape[0] == shape[1] and bool((numbers == np.tril(np.ones(shape, bool))).all())
         return Array(library, shape, CAUSAL if causal else BOOLEANS)
     if numbers.dtype.kind in "iu":
-        return _whole_numbers(library, shape, numbers, dtype if dtype != "int64" else "")
-    usual = "float32" if library == "torch" else "float64"
+        return _whole_numbers(library, shape, numbers, dtype if dtype != _usual(library, "int") else "")
+    usual = _usual(library, "float")
     draw, low, high = _distribution(numbers)
     other = dtype if dtype != usual or draw == PREFIX else ""  # which is drawn as whole numbers
     return Array(library, shape, draw, low=low, high=high, dtype=other)
+
+
+def library_of(value: Any) -> str:
+    """Name the library of an array: NumPy for anything that has none."""
+    found = framework_of(value)
+    return found.name if found is not None else "numpy"
+
+
+def _usual(library: str, kind: str) -> str:
+    """Return the dtype that numbers have unless another is asked for."""
+    narrow = {"torch": ("float",), "jax": ("float", "int")}.get(library, ())
+    return f"{kind}32" if kind in narrow else f"{kind}64"
 
 
 def _whole_numbers(library: str, shape: tuple[int, ...], numbers: Any, dtype: str) -> Array:
