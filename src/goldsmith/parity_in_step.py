@@ -36,7 +36,6 @@ from goldsmith.model_parity.result import (
     ParityReport,
     WeightGuessReport,
 )
-from goldsmith.model_parity.weight_guesses import WeightGuess, guess_places
 from goldsmith.model_parity.weight_words import guess_notes
 from goldsmith.model_parity.words import arrangement
 from goldsmith.runs.implementation import Described, Loaded, LoadRequest
@@ -45,6 +44,7 @@ from goldsmith.runs.live.guessed_places import with_guesses
 from goldsmith.runs.live.in_step import INPUTS, InStep, Moment, StepDistance, run_in_step
 from goldsmith.runs.live.model_facts import places_of, settings_of
 from goldsmith.runs.live.returned_values import InputSet, copied, input_sets
+from goldsmith.weights.guesses import WeightGuess, guess_places
 from goldsmith.weights.held_numbers import pairs_by_numbers
 from goldsmith.weights.rules import Adapter
 from goldsmith.weights.transplant import CannotPlace, Transplant, plan

@@ -11,8 +11,9 @@ What happens in `goldsmith.parity` and `goldsmith parity`:
 2. `model_parity/parity.py` asks both sides, in order, and `model_parity/judge.py` judges their values, which runs
    nothing. `model_parity/carry_weights.py` has the reference's weights put into the candidate (`weights/`, as for a
    submission) and tries other arrangements where the two differ then. Where neither names nor rules say where they go,
-   `model_parity/weight_guesses.py` guesses: it makes units of both models' weights (`weight_units.py`), all layers at
-   once, and pairs them (`unit_pairs.py`) by what their names are for (`weights/roles.py`) or by the order of calls.
+   `weights/guesses.py` guesses: it makes units of both models' weights (`weights/units.py`), all layers at once, and
+   pairs them (`weights/unit_pairs.py`) by what their names are for (`weights/roles.py`) or by the order of calls, in a
+   layout that shapes and kinds allow (`weights/unit_fits.py`).
    `guess_score.py` counts the modules that agree by a guess. Where both keep their own weights, `own_weights.py` looks
    for those that hold the same numbers (`weights/held_numbers.py`).
 3. `model_parity/both_sides.py` runs both in their own dtype and in float64, traced; `model_parity/output_pairs.py` says

@@ -19,14 +19,14 @@ from goldsmith.model_parity.both_sides import BothSides
 from goldsmith.model_parity.guess_score import NOT_COUNTED, ModuleScores, Score
 from goldsmith.model_parity.own_weights import load_what_fits, pair_own_weights
 from goldsmith.model_parity.result import LIKELY, PROVEN, UNSURE, WeightGuessReport
-from goldsmith.model_parity.unit_pairs import CALLS, NAMES, ORDER, SHAPES, UnitPair
-from goldsmith.model_parity.weight_guesses import WeightGuess, guess_places, missing_lines
-from goldsmith.model_parity.weight_units import names_to_place
 from goldsmith.model_parity.weight_words import listed_sizes
 from goldsmith.runs.implementation import KERNEL, LINEAR, TABLE, Described, IdleLine, Loaded, LoadRequest
 from goldsmith.weights.axes import fits_between
+from goldsmith.weights.guesses import WeightGuess, guess_places, missing_lines
 from goldsmith.weights.placement import size_words
 from goldsmith.weights.rules import fill, match
+from goldsmith.weights.unit_pairs import CALLS, NAMES, ORDER, SHAPES, UnitPair
+from goldsmith.weights.units import names_to_place
 
 _SCORED = 5
 """Arrangements whose modules are counted."""

@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 
 from goldsmith.model_parity.both_sides import BothSides
-from goldsmith.model_parity.weight_guesses import guess_places
-from goldsmith.model_parity.weight_units import names_to_place
 from goldsmith.runs.implementation import Loaded, LoadRequest
+from goldsmith.weights.guesses import guess_places
+from goldsmith.weights.units import names_to_place
 
 _LISTED = 4
 Shape = tuple[int, ...]

@@ -79,6 +79,7 @@ class GoldInputs:
                 layout=self.layout,
                 settings=settings,
                 rebuild=rebuild,
+                guessing=True,
             )
             return loaded
         stored = {key: value for key, value in kept.items() if key not in facts.unstored}

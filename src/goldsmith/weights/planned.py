@@ -17,16 +17,18 @@ from goldsmith.gold.arrays import dtype_name, numbers_of
 from goldsmith.gold.facts import WeightFacts
 from goldsmith.runs.notes import MAX_ITEMS, Names, Note
 from goldsmith.weights.axes import Shape
-from goldsmith.weights.leaves import is_statistic, running_statistics
+from goldsmith.weights.guesses import guessed_rules
+from goldsmith.weights.leaves import is_statistic, running_statistics, says_kernel
 from goldsmith.weights.loaded import LoadedModel
-from goldsmith.weights.placement import BY_RULE, Placed
+from goldsmith.weights.placement import BY_RULE, BY_SHAPE, Placed
 from goldsmith.weights.rules import Adapter, Rule, match
 from goldsmith.weights.tied import places_of, plan_copies, shared_places
 from goldsmith.weights.transplant import CannotPlace, Transplant, plan
 
 
 class PlannedModel(LoadedModel):
-    """One model with gold's weights in it. Its matrices that are `turned` are stored the other way round."""
+    """One model with gold's weights in it. Its matrices that are `turned` are stored the other way round. With
+    `guessing`, weights of another library's model are placed as their names and kinds say, after an adapter's rules."""
 
     def __init__(
         self,
@@ -38,11 +40,12 @@ class PlannedModel(LoadedModel):
         layout: str,
         settings: Mapping[str, Any],
         turned: Collection[str] = (),
+        guessing: bool = False,
     ) -> None:
         self.model = model
         self.notes: list[Note] = []
         self.unplaced: CannotPlace | None = None
-        self._turned = turned
+        self._turned, self._guessing = turned, guessing
         self._kept = {name: value for name, value in kept.items() if not name.endswith("_extra_state")}
         self._facts = facts
         self._adapter, self._layout, self._settings = adapter, layout, settings
@@ -63,8 +66,11 @@ class PlannedModel(LoadedModel):
 
     # --- the plan -----------------------------------------------------------------------------------------------------
 
-    def _plan(self, shapes: Mapping[str, Shape], aliases: Mapping[str, str]) -> None:
-        """Decide where weights go among those of these shapes; `aliases` maps other names of tied ones to theirs.
+    def _plan(
+        self, shapes: Mapping[str, Shape], aliases: Mapping[str, str], kinds: Callable[[], Mapping[str, str]]
+    ) -> None:
+        """Decide where weights go among those of these shapes and kinds; `aliases` maps other names of tied ones to
+        theirs.
 
         Raises `CannotPlace` if a weight has no place.
         """
@@ -77,7 +83,10 @@ class PlannedModel(LoadedModel):
         shared = shared_places(needed, aliases, self._adapter.rules)
         for name in shared:
             del wanted[name]
-        found = plan(wanted, shapes, self._adapter, self._layout, self._settings, turned=self._turned)
+        guessed = guessed_rules(wanted, shapes, kinds(), self._facts) if self._guesses(shapes) else ()
+        adapter = dataclasses.replace(self._adapter, rules=[*self._adapter.rules, *guessed])
+        found = plan(wanted, shapes, adapter, self._layout, self._settings, turned=self._turned)
+        found = _as_assumed(found, guessed)
         twice = {
             name: tuple(self._kept[name].shape)
             for name in self._repeated
@@ -94,6 +103,10 @@ class PlannedModel(LoadedModel):
         if self._copies:
             more = max(0, len(self._copies) - MAX_ITEMS)
             self.notes.append(Note("untied", tuple(item.names for item in self._copies[:MAX_ITEMS]), more))
+
+    def _guesses(self, shapes: Mapping[str, Shape]) -> bool:
+        """Say whether names are another library's: kernels here, weights there."""
+        return self._guessing and says_kernel(self._kept) != says_kernel(shapes)
 
     def _require_equal(self, shared: Mapping[str, str], aliases: Mapping[str, str], found: Transplant) -> None:
         """Raise CannotPlace if two weights of gold's go into one, and are not the same numbers."""
@@ -173,6 +186,17 @@ class PlannedModel(LoadedModel):
             own = found.get(first[name])
             found[first[name]] = more if own is None else own if more is None else own + more
         return {name: found[name] for name in self._kept if name in found and name not in self._facts.buffers}
+
+
+def _as_assumed(found: Transplant, guessed: Collection[Rule]) -> Transplant:
+    """Return a plan in which what was guessed is no rule of the adapter's."""
+    return dataclasses.replace(
+        found,
+        placed=tuple(
+            dataclasses.replace(item, how=BY_SHAPE) if item.rule in guessed else item for item in found.placed
+        ),
+        idle=tuple(rule for rule in found.idle if rule not in guessed),
+    )
 
 
 def _places(name: str, adapter: Adapter) -> set[str]:

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from goldsmith.gold.facts import WeightFacts
-from goldsmith.model_parity.weight_guesses import WeightGuess, guess_places
-from goldsmith.model_parity.weight_units import names_to_place
 from goldsmith.runs.implementation import KERNEL, LINEAR, TABLE, Described
+from goldsmith.weights.guesses import WeightGuess, guess_places
 from goldsmith.weights.rule_lines import adapter_text, line_of
 from goldsmith.weights.rules import Adapter, read_adapter, rule_of
 from goldsmith.weights.transplant import plan
+from goldsmith.weights.units import names_to_place
 
 Arrays = Mapping[str, Any]
 E, H, D = 12, 3, 4

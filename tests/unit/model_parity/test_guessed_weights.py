@@ -10,9 +10,9 @@ import torch
 from torch import nn
 
 import goldsmith
-from goldsmith.model_parity.weight_guesses import guess_places
 from goldsmith.runs.implementation import Described
 from goldsmith.runs.live.live_side import LiveSide
+from goldsmith.weights.guesses import guess_places
 from goldsmith.weights.roles import place_of, roles_of
 from support import port_styles as styles
 

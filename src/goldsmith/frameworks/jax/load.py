@@ -27,7 +27,9 @@ class LoadedModule(PlannedModel):
         placed_under = self._names(own)
         parameters = {name: value for name, value in own.items() if placed_under.get(name) == name}
         aliases = {name: other for name, other in placed_under.items() if name != other}
-        self._plan({name: tuple(value.shape) for name, value in parameters.items()}, aliases)
+        self._plan(
+            {name: tuple(value.shape) for name, value in parameters.items()}, aliases, lambda: models.kinds(model)
+        )
         values = dict(self._carried())
         buffers = {name: own[name] for name in self._its.buffers}
         values |= self._own_buffers(buffers, lambda: models.weights(rebuild()))

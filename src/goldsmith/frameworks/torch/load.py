@@ -13,6 +13,7 @@ from torch.nn.parameter import is_lazy
 from goldsmith.frameworks.framework import arrays_of
 from goldsmith.frameworks.torch.arrays import from_numpy
 from goldsmith.gold.facts import WeightFacts
+from goldsmith.runs.implementation import LINEAR, OTHER, TABLE
 from goldsmith.runs.notes import Note
 from goldsmith.weights.axes import UNBUILT, Shape
 from goldsmith.weights.leaves import running_statistics
@@ -74,7 +75,7 @@ class LoadedModule(PlannedModel):
 
     def _settle(self) -> None:
         parameters = self._parameters()
-        self._plan(_shapes(parameters), self._aliases(parameters))
+        self._plan(_shapes(parameters), self._aliases(parameters), lambda: kinds(self.model))
         with torch.no_grad():
             for name, value in self._carried():
                 _fill(parameters[name], value)
@@ -141,6 +142,16 @@ def weight_facts(model: torch.nn.Module) -> WeightFacts:
         groups.setdefault(id(value), []).append(name)
     buffers = tuple(name for name in model.state_dict() if name not in parameters and not name.endswith("_extra_state"))
     return WeightFacts(buffers, tuple(tuple(names) for names in groups.values() if len(names) > 1))
+
+
+def kinds(model: torch.nn.Module) -> dict[str, str]:
+    """Say of each parameter whether it is a matrix, a table or something else."""
+    tables = (torch.nn.Embedding, torch.nn.EmbeddingBag)
+    found: dict[str, str] = {}
+    for name, owner in model.named_modules():
+        kind = LINEAR if isinstance(owner, torch.nn.Linear) else TABLE if isinstance(owner, tables) else OTHER
+        found |= {f"{name}.{item}" if name else item: kind for item, _ in owner.named_parameters(recurse=False)}
+    return found
 
 
 def unregistered(model: torch.nn.Module) -> dict[str, torch.Tensor]:

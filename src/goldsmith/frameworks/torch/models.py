@@ -13,6 +13,7 @@ from goldsmith.frameworks.torch.hooks import ForwardCalls as ForwardCalls
 from goldsmith.frameworks.torch.hooks import on_enter as on_enter
 from goldsmith.frameworks.torch.hooks import on_leave as on_leave
 from goldsmith.frameworks.torch.load import LoadedModule as LoadedModule
+from goldsmith.frameworks.torch.load import kinds as kinds
 from goldsmith.frameworks.torch.load import unregistered
 from goldsmith.frameworks.torch.load import weight_facts as weight_facts
 from goldsmith.frameworks.torch.stress import stress as stress
@@ -20,7 +21,7 @@ from goldsmith.frameworks.torch.weight_use import WeightUse as WeightUse
 from goldsmith.frameworks.torch.weight_use import unused_parameters as unused_parameters
 from goldsmith.frameworks.torch.working_model import WorkingModel as WorkingModel
 from goldsmith.gold.arrays import is_array
-from goldsmith.runs.implementation import LINEAR, OTHER, PLAIN_LEARNING_RATE, TABLE
+from goldsmith.runs.implementation import PLAIN_LEARNING_RATE
 from goldsmith.weights.object_weights import slots_beside
 
 TYPES = (torch.nn.Module,)
@@ -92,15 +93,6 @@ def gradients(model: Any) -> dict[str, Any]:
 
 def clear_gradients(model: Any) -> None:
     model.zero_grad()
-
-
-def kinds(module: Any) -> dict[str, str]:
-    tables = (torch.nn.Embedding, torch.nn.EmbeddingBag)
-    found: dict[str, str] = {}
-    for name, owner in module.named_modules():
-        kind = LINEAR if isinstance(owner, torch.nn.Linear) else TABLE if isinstance(owner, tables) else OTHER
-        found |= {f"{name}.{item}" if name else item: kind for item, _ in owner.named_parameters(recurse=False)}
-    return found
 
 
 # --- a model as a whole

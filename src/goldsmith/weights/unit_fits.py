@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from goldsmith.model_parity.weight_units import NORMAL, WEIGHT, Unit
 from goldsmith.runs.implementation import KERNEL, LINEAR, TABLE
 from goldsmith.weights.axes import (
     BACKWARDS,
@@ -25,6 +24,7 @@ from goldsmith.weights.axes import (
     read_axes,
     swap_last_axes,
 )
+from goldsmith.weights.units import NORMAL, WEIGHT, Unit
 
 AS_IT_IS, _TURNED = Fit(PLAIN), Fit(TURNED)
 _TRANSPOSED = "transpose"

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from goldsmith.model_parity.unit_fits import axes_of_biases
-from goldsmith.model_parity.unit_pairs import (
+from goldsmith.gold.facts import WeightFacts
+from goldsmith.runs.implementation import KERNEL, LINEAR, OTHER, TABLE, Described, GuessedRule
+from goldsmith.weights.axes import TURNED, Shape
+from goldsmith.weights.leaves import leaf_of
+from goldsmith.weights.roles import roles_of
+from goldsmith.weights.rule_lines import line_of, no_counterpart_line
+from goldsmith.weights.rules import INDEX, Rule, match, rule_of
+from goldsmith.weights.unit_fits import axes_of_biases
+from goldsmith.weights.unit_pairs import (
     CALLS,
     NAMES,
     ORDER,
@@ -18,12 +25,7 @@ from goldsmith.model_parity.unit_pairs import (
     stored_otherwise,
     turned_squares,
 )
-from goldsmith.model_parity.weight_units import WEIGHT, names_to_place, spare_places, units_of
-from goldsmith.runs.implementation import Described, GuessedRule
-from goldsmith.weights.axes import TURNED
-from goldsmith.weights.roles import roles_of
-from goldsmith.weights.rule_lines import line_of, no_counterpart_line
-from goldsmith.weights.rules import INDEX, match, rule_of
+from goldsmith.weights.units import WEIGHT, names_to_place, spare_places, units_of
 
 MOST_GUESSES = 8
 _EXCHANGES = 4
@@ -103,6 +105,30 @@ def guess_places(
             against = tuple(pair.words for pair in guess.pairs if _is_against(pair, by_names))
             found.setdefault(tuple(sorted(guess.rules, key=str)), replace(guess, against=against))
     return list(found.values())[:MOST_GUESSES]
+
+
+def guessed_rules(
+    gold: Mapping[str, Shape], theirs: Mapping[str, Shape], kinds: Mapping[str, str], facts: WeightFacts
+) -> list[Rule]:
+    """Return the likeliest guess as rules, where nothing can be tried. Of gold's weights, names say the kinds."""
+    mine, other = _described(gold, kinds_by_name(gold), facts), _described(theirs, kinds, WeightFacts())
+    guess = next(iter(guess_places(mine, other)), WeightGuess(()))
+    return [rule_of(*_arguments(rule)) for rule in guess.rules]
+
+
+def _described(shapes: Mapping[str, Shape], kinds: Mapping[str, str], facts: WeightFacts) -> Described:
+    buffers = tuple(name for name in facts.buffers if name in shapes)
+    return Described(name="", weights=dict(shapes), kinds=dict(kinds), facts=WeightFacts(buffers))
+
+
+def kinds_by_name(shapes: Mapping[str, Shape]) -> dict[str, str]:
+    """Say which weights are kernels, tables or matrices, as names do in the layers of libraries."""
+    of_leaves = {"kernel": KERNEL, "embedding": TABLE}
+    found = {name: of_leaves.get(leaf_of(name), OTHER) for name in shapes}
+    for name, shape in shapes.items():
+        if leaf_of(name) == WEIGHT and len(shape) == 2:
+            found[name] = TABLE if "emb" in name.lower() else LINEAR
+    return found
 
 
 def _is_against(pair: UnitPair, by_names: WeightGuess) -> bool:

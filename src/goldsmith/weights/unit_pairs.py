@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
-from goldsmith.model_parity.unit_fits import AS_IT_IS, cross, fused_ways, is_transposed, penalty, ways_between
-from goldsmith.model_parity.weight_units import INDEXED, NORMAL, STACKED, WEIGHT, Indices, Unit, forms_of
 from goldsmith.runs.implementation import KERNEL, LINEAR, OTHER
 from goldsmith.weights.axes import PLAIN, TURNED, Fit
 from goldsmith.weights.roles import FIRST, place_of, roles_of, towers_of
 from goldsmith.weights.rules import parts_named, without_parts
+from goldsmith.weights.unit_fits import AS_IT_IS, cross, fused_ways, is_transposed, penalty, ways_between
+from goldsmith.weights.units import INDEXED, NORMAL, STACKED, WEIGHT, Indices, Unit, forms_of
 
 NAMES, CALLS, ORDER, SHAPES = "names", "order of calls", "order", "shapes"
 _FUSED = ("q", "k", "v"), ("gate", "up")
