@@ -13,7 +13,7 @@ from typing import Any
 
 from goldsmith.errors.recipe import MissingPackage
 from goldsmith.foundation.nested import walk
-from goldsmith.frameworks.framework import framework, framework_of
+from goldsmith.frameworks.framework import arrays_of, framework, framework_of
 from goldsmith.gold.arrays import array_hash, as_numpy, dtype_name, is_array
 from goldsmith.gold.labels import Labels, flat_items, labels_as_json, labels_from_json, nest, shape_of_nested
 
@@ -111,12 +111,17 @@ def _leaf_as_json(value: Any) -> Any:
 def _array_as_json(array: Any) -> dict[str, Any]:
     name = dtype_name(array)
     shape = tuple(int(size) for size in array.shape)
-    library = framework_of(array)
-    assert library is not None
-    host = as_numpy(array) if name == _HALF else library.arrays.to_numpy(array)
+    library = _library_of(array)
+    host = as_numpy(array) if name == _HALF else arrays_of(array).to_numpy(array)
     flat = [_number_as_json(item, host.dtype) for item in host.reshape(-1)]
-    tag = f"{_TAG}{'' if library.name == _PLAIN else f'{library.name}.'}{name}"
+    tag = f"{_TAG}{library}.{name}" if library else f"{_TAG}{name}"
     return {tag: nest(flat, shape)} if flat else {tag: [], _SHAPE: list(shape)}
+
+
+def _library_of(array: Any) -> str:
+    """Name the library whose array is read back: NumPy's name is empty, as that of any library without files."""
+    found = framework_of(array)
+    return found.name if found is not None and found.name != _PLAIN and found.suffix else ""
 
 
 def _number_as_json(item: Any, dtype: Any) -> Any:
@@ -158,8 +163,12 @@ def _leaf_from_json(name: str, given: Any, shape: list[int] | None) -> Any:
 
 def _is_same(one: Any, two: Any) -> bool:
     if is_array(one) or is_array(two):
-        same_library = framework_of(one) is framework_of(two)
-        return same_library and array_hash(one) == array_hash(two)
+        return (
+            is_array(one)
+            and is_array(two)
+            and _library_of(one) == _library_of(two)
+            and array_hash(one) == array_hash(two)
+        )
     return type(one) is type(two) and repr(one) == repr(two)
 
 

@@ -20,8 +20,9 @@ from goldsmith.foundation.atomic_files import write_durably
 from goldsmith.foundation.beneath import first_link
 from goldsmith.foundation.nested import leaves_in, walk
 from goldsmith.foundation.ownership import remove_tree
+from goldsmith.frameworks.framework import framework_of
 from goldsmith.generate.recording import file_entry
-from goldsmith.gold.arrays import is_array, is_tensor
+from goldsmith.gold.arrays import is_array
 from goldsmith.gold.facts import WeightFacts
 from goldsmith.gold.files import NOISY_PREFIX, REFERENCE_SUFFIX, read_back, write_arrays, write_payload
 from goldsmith.gold.labels import from_texts
@@ -284,7 +285,8 @@ def refuse_place(place: KeptPlace) -> None:
 def _fill(staging: Staging, place: KeptPlace, new: ToKeep, about: Mapping[str, str]) -> None:
     """Write the files of a check's folder."""
     payload, labels = new.payload()
-    suffix = ".pt" if any(is_tensor(leaf) for leaf in leaves_in(payload)) else ".npz"
+    libraries = {library.suffix for leaf in leaves_in(payload) if (library := framework_of(leaf)) is not None}
+    suffix = ".pt" if ".pt" in libraries else ".npz"
     try:
         path = write_payload(payload, staging.folder / _STEM, suffix)
     except OSError as error:

@@ -54,7 +54,7 @@ def from_numpy(array: Any, dtype: str = "") -> Any:
     if isinstance(array, Bfloat16):
         kind = _small("bfloat16")
         array = array.bits.view(kind) if kind.itemsize == 2 else as_numpy(array)
-    return array.astype(dtype) if dtype else array
+    return array.astype(_dtype_named(dtype)) if dtype else array
 
 
 def like(values: Any, template: Any) -> Any:
@@ -188,7 +188,7 @@ def save(payload: Mapping[str, Any]) -> bytes:
     def reference(path: str, value: Any) -> Any:
         if is_array(value):
             arrays[path] = host = _own(value)
-            if host.dtype.name in np.sctypeDict:
+            if host.dtype.type.__module__ == "numpy":
                 return _REFERENCE + path
             arrays[path] = host.astype(np.float32)
             return f"{_WIDENED}{host.dtype.name}:{path}"
@@ -249,8 +249,11 @@ def _own(array: Any) -> Any:
         return array
     arrays = arrays_of(array)
     name = arrays.dtype(array)
-    flat = np.frombuffer(arrays.raw_bytes(array), _small(name) if name not in np.sctypeDict else name)
-    return flat.reshape(array.shape)
+    return np.frombuffer(arrays.raw_bytes(array), _dtype_named(name)).reshape(array.shape)
+
+
+def _dtype_named(name: str) -> Any:
+    return np.dtype(name) if name in np.sctypeDict else _small(name)
 
 
 def _small(name: str) -> Any:

@@ -13,7 +13,9 @@ import numpy as np
 import torch
 
 from goldsmith.foundation.nested import map_tree
+from goldsmith.frameworks.framework import arrays_of
 from goldsmith.frameworks.torch.stress import stressed as stressed
+from goldsmith.gold.arrays import is_array
 from goldsmith.gold.safetensors_reader import Bfloat16
 
 TYPES = (torch.Tensor,)
@@ -193,8 +195,8 @@ def device_of(tensor: Any) -> ModuleType | None:
 
 def save(payload: Mapping[str, Any]) -> bytes:
     def storable(leaf: Any) -> Any:
-        if isinstance(leaf, np.ndarray):
-            return torch.from_numpy(leaf)
+        if is_array(leaf):
+            return _own(leaf)
         return _EmptyBytes() if type(leaf) is bytes and not leaf else leaf
 
     buffer = io.BytesIO()  # torch would write a path's name into the archive
@@ -214,7 +216,15 @@ def load(path: Path, *, mapped: bool = False) -> Any:
 def save_tensors(tensors: Mapping[str, Any], metadata: dict[str, str] | None = None) -> bytes:
     from safetensors.torch import save
 
-    return save({name: from_numpy(item) for name, item in tensors.items()}, metadata)
+    return save({name: _own(item) for name, item in tensors.items()}, metadata)
+
+
+def _own(array: Any) -> Any:
+    """Return an array of any library as a tensor."""
+    if isinstance(array, torch.Tensor | np.ndarray):
+        return from_numpy(array)
+    host = arrays_of(array).to_numpy(array)  # it may not be written to, which torch warns of
+    return from_numpy(Bfloat16(host.bits.copy()) if isinstance(host, Bfloat16) else host.copy())
 
 
 def load_tensors(path: Path) -> dict[str, Any]:

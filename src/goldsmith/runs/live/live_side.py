@@ -311,7 +311,7 @@ class LiveSide:
 
         args, kwargs = copied(given.args, fresh), copied(given.kwargs, fresh)
         arrays = arrays_in(InputSet(args, kwargs))
-        floating = [name for name, item in arrays.items() if is_tensor(item) and item.requires_grad]
+        floating = [name for name, item in arrays.items() if arrays_of(item).learns(item)]
         before = {name: array_hash(detached(item)) for name, item in arrays.items()}
         return args, kwargs, dict(zip(floating, leaves, strict=False)), before
 
