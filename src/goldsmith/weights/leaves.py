@@ -64,6 +64,11 @@ def dotted_names(names: Collection[str]) -> dict[str, str]:
     return found
 
 
+def is_class_name(module: str) -> bool:
+    """Say whether a module is called as Flax calls it that nobody has named: `Dense_0`, which says nothing of it."""
+    return re.fullmatch(r"[A-Z][A-Za-z0-9]*_\d+", module) is not None
+
+
 def _numbered(name: str) -> Iterable[tuple[tuple[str, ...], str, str]]:
     """Yield the components that end in a number: those above, the word, and the number."""
     components = name.split(".")

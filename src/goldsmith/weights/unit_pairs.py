@@ -9,6 +9,7 @@ from itertools import combinations
 
 from goldsmith.runs.implementation import KERNEL, LINEAR, OTHER
 from goldsmith.weights.axes import PLAIN, TURNED, Fit
+from goldsmith.weights.leaves import is_class_name
 from goldsmith.weights.roles import FIRST, place_of, roles_of, towers_of
 from goldsmith.weights.rules import parts_named, without_parts
 from goldsmith.weights.unit_fits import AS_IT_IS, cross, fused_ways, is_transposed, penalty, ways_between
@@ -119,7 +120,10 @@ def _by_name(mine: Unit, theirs: Unit) -> float:
             break
         same += 1
     score += 1.5 * min(same, 2)
-    return score + 0.5 * difflib.SequenceMatcher(None, _last(mine.path), _last(theirs.path)).ratio()
+    one_name, two_name = _last(mine.path), _last(theirs.path)
+    if is_class_name(one_name) or is_class_name(two_name):
+        return score
+    return score + 0.5 * difflib.SequenceMatcher(None, one_name, two_name).ratio()
 
 
 def _by_tower(mine: Unit, theirs: Unit) -> float:

@@ -94,7 +94,9 @@ def units_of(described: Described, names: Iterable[str], calls: Sequence[str], *
     shapes = {dotted[name]: described.weights[name] for name in wanted}
     alike = _alike(shapes, shapes) if starred else set()
     place = {module: number / max(len(calls), 1) for number, module in reversed(list(enumerate(calls)))}
-    order = {name: number / max(len(wanted), 1) for number, name in enumerate(wanted)}
+    learned = [name for name in wanted if name not in statistics]  # those come elsewhere in other libraries
+    order = dict.fromkeys(wanted, 1.0)
+    order |= {name: number / max(len(learned), 1) for number, name in enumerate(learned)}
     found: dict[str, Unit] = {}
     for path, roles in single.items():
         pattern, stars = _starred(path, path, alike)
