@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from goldsmith.errors.parity import BadAdapterRules, BadTolerance, CannotCombine, NoSuchDtype, NotCallable
+from goldsmith.frameworks.framework import adopted
 from goldsmith.judge.evidence import Evidence
 from goldsmith.model_parity.both_sides import ParityRequest
 from goldsmith.model_parity.noise import QUICK
@@ -90,8 +91,8 @@ class Parity:
 
 
 def parity(
-    reference: Callable[..., Any],
-    candidate: Callable[..., Any],
+    reference: Any,
+    candidate: Any,
     inputs: Any,
     *,
     inputs_candidate: Any = None,
@@ -136,6 +137,7 @@ def parity(
     models' own dtype, each within `rtol` of the reference's size, or within a few roundings of the dtype; where that is
     not enough, within the noise that the reference's own module shows.
     """
+    reference, candidate = adopted(reference), adopted(candidate)
     for side, given in (("reference", reference), ("candidate", candidate)):
         if not callable(given) or isinstance(given, type):
             raise NotCallable(side, f"the class {given.__name__}" if isinstance(given, type) else type(given).__name__)

@@ -168,6 +168,8 @@ class Models(Protocol):
 
     TYPES: tuple[type, ...]
     """The classes of its models."""
+    CALLED: str
+    """The method of a module that runs when it is called."""
     OPTIMISERS: tuple[type, ...]
     """The classes of its optimisers."""
     LoadedModule: Callable[..., Any]

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from goldsmith.frameworks.framework import arrays_of, modelling, models_of
+from goldsmith.frameworks.framework import Framework, arrays_of, library_of, modelling, models_of
 from goldsmith.gold.arrays import is_array
 from goldsmith.gold.call_forms import NO_FORM, form_of, tensors_in
 from goldsmith.gold.gradient_projections import projections
@@ -62,6 +62,7 @@ class Tracer:
         self._weights: dict[str, Weights] = {}
         self._initial: dict[str, dict[str, str]] = {}
         self._same: Counter[str] = Counter()
+        self._libraries: dict[str, Framework] = {}
         self._targets: dict[int, Any] = {}
         self._roots: list[tuple[str, set[str]]] = []
 
@@ -69,9 +70,10 @@ class Tracer:
         """Trace `model`; `weights` returns its current weights by gold's names."""
         self._weights[label], self._initial[label] = weights, _hashes(weights)
         self._owners[id(model)] = label, ""
-        models = models_of(model)
-        if models is None:
+        library = library_of(model)
+        if library is None:
             return
+        self._libraries[label], models = library, library.models
         for name, module in models.modules(model).items():
             self._owners[id(module)] = label, name
             handles = self._inner if name else self._outer
@@ -110,8 +112,7 @@ class Tracer:
             self.calls += 1
             self._keeping = self._has_room
             self.kept += self._keeping
-        models = models_of(module)
-        assert models is not None
+        models = self._libraries[label].models
         facts = {"own": not models.is_library_class(type(module)), "training": models.is_training(module)}
         entry = self._begin(label, name, type(module).__name__, "", [args, kwargs], facts) if self._keeping else None
         if entry is not None:
@@ -185,8 +186,9 @@ class Tracer:
     def _passed_back(self, target: Any, entry: dict[str, Any], model: Any, built: Mapping[str, Any]) -> dict[str, Any]:
         prefix = f"{entry['module']}." if entry["module"] else ""
         inputs = [self.tensors[name] for name in entry["inputs"]]
-        library, models = modelling(), models_of(model)
+        library = library_of(model) or modelling()
         assert library is not None
+        models = models_of(model)
         if models is None:
             return library.numerics.passed_back(target, entry["form"], inputs, dict)
         state = {name: self.tensors[item] for name, item in entry.get("state", {}).items()}
@@ -224,7 +226,7 @@ class Tracer:
         }
         self.index.append(entry)
         entry["inputs"] = self._keep(f"{entry['key']}.input", values, whole=not function)
-        library = modelling()
+        library = self._libraries.get(label) or modelling()
         if library is not None and not library.numerics.records_gradients():
             entry["no_grad"] = True
         if any(arrays_of(item).is_inference(item) for item in tensors_in(values)):

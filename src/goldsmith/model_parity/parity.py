@@ -80,6 +80,11 @@ class _Judging:
         count = self.both.reference.draw_inputs()
         self.both.candidate.take_inputs(self.both.reference.inputs())
         self.both.own_inputs = self.both.candidate.make_own_inputs()
+        mine, theirs = self.both.described
+        self.both.described = (
+            mine if mine.is_complete else self.both.reference.describe(),
+            theirs if theirs.is_complete else self.both.candidate.describe(),
+        )
         self._carry()
         sets = (
             self._judge_set(number, f"inputs {number + 1}: " if count > 1 else "", f" {number + 1} of {count}")

@@ -26,11 +26,11 @@ class Described(msgspec.Struct, frozen=True, kw_only=True):
     """An implementation before anything ran: its class or function, the floating dtype of its weights ("" if it has
     none), shapes and kinds of its weights, facts about them, the classes of its modules by name, and where each
     class has its `forward`, as file and line; of classes that are not a library's, where modules inside are `made`.
-    `settings` are how modules were made, by name, as far as they show it; `library` is that of its arrays."""
+    `settings` are how modules were made, by name, as far as they show it; `library` is the one that its model is of."""
 
     name: str
-    library: str = ""
     is_module: bool = False
+    library: str = ""
     dtype: str = ""
     weights: dict[str, tuple[int, ...]] = {}
     kinds: dict[str, str] = {}
@@ -40,6 +40,11 @@ class Described(msgspec.Struct, frozen=True, kw_only=True):
     made: dict[str, str] = {}
     settings: dict[str, str] = {}
     notes: tuple[str, ...] = ()
+
+    @property
+    def is_complete(self) -> bool:
+        """Return whether the modules that have weights are known: there are some only while a model is called."""
+        return len(self.modules) != 1 or not any("." in name for name in self.weights)
 
 
 class OwnInputs(msgspec.Struct, frozen=True, kw_only=True):

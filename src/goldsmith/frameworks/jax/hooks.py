@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 
 from goldsmith.foundation.nested import leaves_in, map_tree
-from goldsmith.frameworks.jax.trees import PART, LinenModel, modules_in, with_arrays
+from goldsmith.frameworks.jax.trees import PART, LinenModel, modules_in, overwrite, with_arrays
 
 Batches = tuple[tuple[bool, ...], ...]
 """For each array of a call, whether it is one of a batch: of all `vmap`s around the call, the outermost first."""
@@ -163,6 +163,14 @@ class Alone:
 
     def with_weights(self, weights: Any) -> Alone:
         return Alone(with_arrays(self.model, weights), self.name, self._batches)
+
+    def set_training(self, training: bool) -> Alone:
+        from goldsmith.frameworks.jax.models import set_training
+
+        switched = set_training(self.module, training)
+        if switched is not self.module:
+            overwrite(self.module, switched)
+        return self
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         call = self.module

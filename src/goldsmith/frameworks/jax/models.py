@@ -36,6 +36,7 @@ from goldsmith.gold.facts import WeightFacts
 from goldsmith.runs.implementation import KERNEL, LINEAR, OTHER, PLAIN_LEARNING_RATE, TABLE
 
 TYPES = (AnyModel,)
+CALLED = "__call__"
 OPTIMISERS: tuple[type, ...] = ()
 
 
@@ -167,6 +168,8 @@ def is_training(module: Any) -> bool:
 
 
 def set_training(model: Any, training: bool) -> Any:
+    if isinstance(model, Alone):
+        return model.set_training(training)
     if is_nnx(model):
         model.train() if training else model.eval()
     elif is_equinox(model):

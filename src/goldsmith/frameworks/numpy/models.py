@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 TYPES: tuple[type, ...] = ()
+CALLED = "__call__"
 OPTIMISERS: tuple[type, ...] = ()
 
 

@@ -25,6 +25,7 @@ from goldsmith.runs.implementation import PLAIN_LEARNING_RATE
 from goldsmith.weights.object_weights import slots_beside
 
 TYPES = (torch.nn.Module,)
+CALLED = "forward"
 OPTIMISERS = (torch.optim.Optimizer,)
 
 

@@ -6,9 +6,9 @@ import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from goldsmith.frameworks.framework import Watch, arrays_of, modelling, models_of, numerics_of
+from goldsmith.frameworks.framework import Watch, adopted, arrays_of, library_of, modelling, numerics_of
 from goldsmith.frameworks.randomness import random_state_kept, random_states
-from goldsmith.gold.arrays import array_hash, dtype_name, is_array, is_inexact, is_tensor
+from goldsmith.gold.arrays import array_hash, is_array, is_inexact, is_tensor
 from goldsmith.instruments.module_traces import Tracer
 from goldsmith.runs.conditions import OWN, WIDE, Conditions
 from goldsmith.runs.enter_conditions import conditions
@@ -28,19 +28,20 @@ from goldsmith.runs.live.arrangements import arranged_weights
 from goldsmith.runs.live.calls_alone import calls_alone
 from goldsmith.runs.live.guessed_places import idle_lines, load_notes, renamed_by, with_guesses
 from goldsmith.runs.live.model_facts import (
-    DTYPES,
     arrays_in,
     coarsest_dtype,
     detached,
     device_of,
     dtype_of,
     generator_of,
-    library_of,
+    in_library,
+    is_floating,
     places_of,
     row_orders,
     settings_of,
     shapes_of,
     shown_settings,
+    tensor_library,
     weights_to_place,
 )
 from goldsmith.runs.live.own_inputs import own_input_sets, same_inputs
@@ -72,16 +73,19 @@ class LiveSide:
         dtype: str = "",
         copied: bool = True,
     ) -> None:
+        target = adopted(target)
         self._target, self._given, self._seed = target, inputs, seed
         self._adapter, self._convert = adapter or Adapter(), convert
         self._loss, self._optimizer, self._dtype = loss, optimizer, dtype
-        self._models: Any = models_of(target)
+        self._library = library_of(target)
+        self._models: Any = self._library.models if self._library is not None else None
         self._working = self._models.WorkingModel(target, copied=copied) if self._models is not None else None
         self._call = self._working.module if self._working else target
         self._loaded: Any = None
         self._reference: Mapping[str, Any] = {}
         self._rows: Mapping[str, tuple[int, ...]] = {}
         self._inputs: list[InputSet] = []
+        self._has_run = False
 
     # --- before a run -----------------------------------------------------------------------------------------------
 
@@ -91,22 +95,25 @@ class LiveSide:
             return Described(name=name)
         module = self._working.module
         state = self._models.state(module)
-        floating = [dtype_name(item) for item in state.values() if item.is_floating_point()]
-        known = [item for item in floating if item in DTYPES]
-        return Described(
-            name=type(module).__name__,
+        modules = {name: type(item).__name__ for name, item in self._models.modules(module).items()}
+        found = Described(
+            name=modules[""],
             is_module=True,
-            dtype=max(known, key=DTYPES.index, default=""),
+            library=self._library.name if self._library is not None else "",
+            dtype=coarsest_dtype(state.values()),
             weights={name: tuple(item.shape) for name, item in state.items()},
             kinds=self._models.kinds(module),
-            library=library_of(state),
             facts=self._models.weight_facts(module),
-            modules={name: type(item).__name__ for name, item in module.named_modules()},
+            modules=modules,
             places=places_of(module),
             made=places_of(module, "__init__"),
             settings=shown_settings(module),
             notes=(self._working.note,) if self._working.note else (),
         )
+        if found.is_complete or not self._inputs or self._has_run:
+            return found
+        self.run(RunRequest(case="0"))
+        return self.describe()
 
     def draw_inputs(self) -> int:
         with random_state_kept(self._seed):
@@ -139,7 +146,7 @@ class LiveSide:
             self._working.own_weights()
         if self._convert is not None:
             return self._load_converted(weights, request, self._convert)
-        before = {name: item.clone() for name, item in self._models.state(module).items()}
+        before = {name: arrays_of(item).copy(item) for name, item in self._models.state(module).items()}
         alike = () if request.keep else pairs_by_numbers(*weights_to_place(weights, request.facts, module))
         try:
             loaded = self._models.LoadedModule(
@@ -219,7 +226,7 @@ class LiveSide:
 
     def run(self, request: RunRequest) -> Run:
         wanted = request.conditions
-        tracer = Tracer(forwards=True)
+        tracer, self._has_run = Tracer(forwards=True), True
         if self._working is not None and wanted.traced:
             tracer.attach(MODEL, self._working.module, dict)
         try:
@@ -246,8 +253,13 @@ class LiveSide:
 
     def _once(self, request: RunRequest) -> tuple[dict[str, Any], dict[str, Any]]:
         wanted = request.conditions
-        args, kwargs, leaves, before = self._arguments(request)
-        returned = self._call(*args, **kwargs)
+        args, kwargs, before = self._arguments(request)
+        total: Any = None
+        passed: dict[str, Any] = {}
+        if wanted.gradients:
+            returned, total, args, kwargs, passed = self._backward(args, kwargs, wanted.outputs)
+        else:
+            returned = self._call(*args, **kwargs)
         self._received(returned)
         values, skipped, container = named_values(returned)
         after = arrays_in(InputSet(args, kwargs))
@@ -257,69 +269,67 @@ class LiveSide:
         facts: dict[str, Any] = {"skipped": skipped, "returned": container, "overwrote": tuple(changed)}
         if wanted.traced and self._working is not None:
             facts["unused"] = self._models.unused_parameters(self._working.module, returned)
-        if wanted.gradients:
-            total = self._backward_total(returned, values, wanted.outputs)
-            if total is None:
-                facts["cut_off"] = "no output depends on a parameter or an input by a path that has gradients"
-            else:
-                total.backward()
-                if self._loss is not None:
-                    values[LOSS] = total.detach()
-                values |= {f"{GRADIENTS}.{name}": item for name, item in self._gradients().items()}
-                values |= {f"{INPUT_GRADIENTS}.{name}": item.grad for name, item in leaves.items()}
+        if wanted.gradients and total is None:
+            facts["cut_off"] = "no output depends on a parameter or an input by a path that has gradients"
+        elif wanted.gradients:
+            if self._loss is not None:
+                values[LOSS] = total
+            values |= {f"{GRADIENTS}.{name}": item for name, item in self._gradients().items()}
+            values |= {f"{INPUT_GRADIENTS}.{name}": item for name, item in passed.items()}
         return {path: item for path, item in values.items() if item is not None}, facts
 
     def _steps(self, request: RunRequest) -> tuple[dict[str, Any], dict[str, Any]]:
         """Take optimiser steps and return the losses and the weights after them."""
-        if self._optimizer is None:
-            optimizer = self._models.optimiser(self._call)
-        else:
-            learned = self._models.parameters(self._call).values()
-            optimizer = self._optimizer([item for item in learned if item.requires_grad])
+        optimizer = self._models.optimiser(self._call, self._optimizer)
         values: dict[str, Any] = {}
         for step in range(request.conditions.steps):
             optimizer.zero_grad()
-            args, kwargs, _, _ = self._arguments(request)
-            returned = self._call(*args, **kwargs)
-            total = self._backward_total(returned, named_values(returned)[0], request.conditions.outputs)
+            args, kwargs, _ = self._arguments(request)
+            _, total, *_ = self._backward(args, kwargs, request.conditions.outputs)
             if total is None:
                 return {}, {"cut_off": "its output has no gradients"}
-            total.backward()
             optimizer.step()
-            values[f"{LOSS}.{step}"] = total.detach()
+            values[f"{LOSS}.{step}"] = total
         return values | {f"{WEIGHTS}.{name}": item for name, item in self._learned().items()}, {}
 
-    def _arguments(self, request: RunRequest) -> tuple[tuple[Any, ...], dict[str, Any], dict[str, Any], dict[str, str]]:
-        """Return fresh arguments, the leaves that they were made from if there will be gradients, by name, and hashes
-        of what they hold."""
+    def _arguments(self, request: RunRequest) -> tuple[tuple[Any, ...], dict[str, Any], dict[str, str]]:
+        """Return fresh arguments, and hashes of what they hold."""
         given, wanted = self._inputs[int(request.case)], request.conditions
         dtype = wanted.inputs_as or self._dtype_of(wanted)
         device = device_of(self._call)
         generator = generator_of(wanted.noise) if wanted.noise is not None else None
-        leaves: list[Any] = []
 
         def fresh(array: Any) -> Any:
-            found = moved(array, device if device is not None else getattr(array, "device", None), dtype)
+            own = in_library(array, self._library)
+            found = moved(own, device if device is not None else getattr(own, "device", None), dtype)
             inexact = is_inexact(found) if is_tensor(found) else found.dtype.kind == "f"
             if generator is not None and inexact and (wanted.unit or not is_tensor(found)):
-                # torch's operations are disturbed by themselves
+                # a library's operations are disturbed by themselves
                 found = numerics_of(found).disturb(found, generator, wanted.unit)
-            if not (wanted.gradients and is_tensor(found) and inexact):
-                return found
-            leaves.append(found.requires_grad_())
-            return found.clone()  # a call may overwrite its inputs, which autograd refuses for leaves
+            return found
 
         args, kwargs = copied(given.args, fresh), copied(given.kwargs, fresh)
         arrays = arrays_in(InputSet(args, kwargs))
-        floating = [name for name, item in arrays.items() if arrays_of(item).learns(item)]
-        before = {name: array_hash(detached(item)) for name, item in arrays.items()}
-        return args, kwargs, dict(zip(floating, leaves, strict=False)), before
+        return args, kwargs, {name: array_hash(detached(item)) for name, item in arrays.items()}
 
-    def _backward_total(self, returned: Any, values: Mapping[str, Any], outputs: Sequence[str]) -> Any:
-        library = modelling()
+    def _backward(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], outputs: Sequence[str]
+    ) -> tuple[Any, Any, tuple[Any, ...], dict[str, Any], dict[str, Any]]:
+        """Call the model, and return what it returned, the number that gradients were taken of, the arguments and their
+        gradients by name."""
+        arrays = arrays_in(InputSet(args, kwargs))
+        library = self._library or next(filter(None, map(tensor_library, arrays.values())), None) or modelling()
         if library is None:
-            return None
-        return library.numerics.backward_total(returned, values, outputs, self._loss, self._seed)
+            return self._call(*args, **kwargs), None, args, kwargs, {}
+        numerics = library.numerics
+
+        def total(returned: Any) -> Any:
+            return numerics.backward_total(returned, named_values(returned)[0], outputs, self._loss, self._seed)
+
+        found = numerics.backward(self._call, args, kwargs, total)
+        learning = [name for name, item in arrays.items() if is_tensor(item) and is_inexact(item)]
+        passed = dict(zip(learning, found.inputs, strict=False))
+        return found.returned, found.total, found.args, found.kwargs, passed
 
     def _gradients(self) -> dict[str, Any]:
         """Return gradients of the parameters under the reference's names."""
@@ -334,7 +344,7 @@ class LiveSide:
         assert self._working is not None
         module = self._working.module
         own = self._models.state(module) if self._loaded is None else self._in_order(self._loaded.weights())
-        return {name: item for name, item in own.items() if is_array(item) and item.is_floating_point()}
+        return {name: item for name, item in own.items() if is_array(item) and is_floating(item)}
 
     def _in_order(self, values: dict[str, Any]) -> dict[str, Any]:
         """Put rows into the reference's order, where the weights stayed as they were."""
@@ -346,7 +356,7 @@ class LiveSide:
     @contextlib.contextmanager
     def _conditions(self, wanted: Conditions) -> Iterator[Watch]:
         """Seed, exchange the weights, and enter the conditions."""
-        library = modelling()
+        library = self._library or modelling()
         with contextlib.ExitStack() as stack:
             stack.enter_context(random_state_kept(self._seed ^ wanted.reseeded))
             if self._working is not None:
@@ -377,7 +387,7 @@ class LiveSide:
         """Return the reference's weights that were rounded when they were put in."""
         own = self._models.parameters(self._call)
         known = {name for item in (self._loaded.placed if self._loaded else ()) for name in item.gold}
-        found = {name: item for name, item in self._reference.items() if name in known and item.is_floating_point()}
+        found = {name: item for name, item in self._reference.items() if name in known and is_floating(item)}
         coarser = dtype_of(self._call) != coarsest_dtype(found.values())
         return found if coarser and own else {}
 

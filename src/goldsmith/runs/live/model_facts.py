@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from goldsmith.frameworks.framework import arrays_of, framework_of, is_module, models_of
+from goldsmith.frameworks.framework import Framework, arrays_of, framework_of, models_of
 from goldsmith.gold.arrays import dtype_name, is_array
 from goldsmith.gold.call_forms import tensors_in
 from goldsmith.gold.facts import WeightFacts
@@ -25,19 +25,16 @@ def shapes_of(weights: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
     return {name: tuple(item.shape) for name, item in weights.items()}
 
 
-def library_of(weights: Mapping[str, Any]) -> str:
-    """Return the name of the library whose arrays a model's weights are."""
-    return next((found.name for item in weights.values() if (found := framework_of(item)) is not None), "")
-
-
-def places_of(module: Any, method: str = "forward") -> dict[str, str]:
-    """Return where a method of each class of modules is: the file, as seen from here if it is below, and line. An
-    `__init__` of torch's makes nothing that anybody can change."""
-    kinds = {type(item).__name__: type(item) for item in module.modules()}
+def places_of(model: Any, method: str = "") -> dict[str, str]:
+    """Return where a method of each class of modules is, if not the one that calls it: the file, as seen from here if
+    it is below, and line. An `__init__` of a library's makes nothing that anybody can change."""
+    models = models_of(model)
+    assert models is not None
+    kinds = {type(item).__name__: type(item) for item in models.modules(model).values()}
     codes = {
-        name: getattr(getattr(kind, method), "__code__", None)
+        name: getattr(getattr(kind, method or models.CALLED, None), "__code__", None)
         for name, kind in kinds.items()
-        if method == "forward" or not kind.__module__.startswith("torch.")
+        if not method or not models.is_library_class(kind)
     }
     here = f"{os.getcwd()}{os.sep}"
     return {
@@ -45,10 +42,12 @@ def places_of(module: Any, method: str = "forward") -> dict[str, str]:
     }
 
 
-def shown_settings(module: Any) -> dict[str, str]:
+def shown_settings(model: Any) -> dict[str, str]:
     """Return how each module was made: as torch shows it, else its numbers, texts and switches."""
     found = {}
-    for name, item in module.named_modules():
+    models = models_of(model)
+    assert models is not None
+    for name, item in models.modules(model).items():
         try:
             shown = item.extra_repr()
         except Exception:  # it may be the user's own
@@ -59,28 +58,49 @@ def shown_settings(module: Any) -> dict[str, str]:
     return {name: text for name, text in found.items() if text}
 
 
-def settings_of(module: Any) -> dict[str, Any]:
+def settings_of(model: Any) -> dict[str, Any]:
     """Return the number of heads, where all of the model's modules and settings agree on it."""
-    places = [vars(item) for item in module.modules()]
-    config = getattr(module, "config", None)
+    models = models_of(model)
+    assert models is not None
+    places = [vars(item) for item in models.modules(model).values()]
+    config = getattr(model, "config", None)
     places += [vars(config)] if hasattr(config, "__dict__") else []
     heads = {place[name] for place in places for name in _HEADS if type(place.get(name)) is int}
     return {"num_heads": heads.pop()} if len(heads) == 1 else {}
 
 
 def dtype_of(model: Any) -> str:
-    return coarsest_dtype(model.parameters())
+    models = models_of(model)
+    assert models is not None
+    return coarsest_dtype(models.parameters(model).values())
 
 
 def coarsest_dtype(tensors: Any) -> str:
-    names = {dtype_name(item) for item in tensors if item.is_floating_point()} & set(DTYPES)
+    names = {dtype_name(item) for item in tensors} & set(DTYPES)
     return max(names, key=DTYPES.index, default="")
 
 
+def is_floating(array: Any) -> bool:
+    return dtype_name(array).startswith(("float", "bfloat"))
+
+
 def device_of(model: Any) -> Any:
-    if not is_module(model):
-        return None
-    return next((item.device for item in (*model.parameters(), *model.buffers())), None)
+    models = models_of(model)
+    return None if models is None else models.device(model)
+
+
+def in_library(array: Any, library: Framework | None) -> Any:
+    """Return an array as one of a model's own library, if it is another library's; NumPy's stay what they are."""
+    held = tensor_library(array)
+    if library is None or held is None or held.name == library.name:
+        return array
+    return library.arrays.from_numpy(arrays_of(array).to_numpy(array))
+
+
+def tensor_library(array: Any) -> Framework | None:
+    """Return the library that an array is of; None for NumPy's."""
+    found = framework_of(array)
+    return None if found is None or found.name == "numpy" else found
 
 
 def detached(array: Any) -> Any:
