@@ -11,6 +11,7 @@ from pathlib import Path
 from goldsmith.check.replay_strategy import ReplayStrategy
 from goldsmith.check.replay_workspace import ReplayWorkspace, recipe_placements
 from goldsmith.check.request import OpenGold, Request
+from goldsmith.frameworks.framework import registered
 from goldsmith.gold.load import GoldCase
 from goldsmith.judge.case import Judge
 from goldsmith.process.clocks import Allowance
@@ -64,10 +65,18 @@ class CheckContext:
                 confined=self.request.confined,
                 stand_ins=(*NOTEBOOK_PACKAGES, *self.target.stand_ins),
                 written=self.opened.gold.manifest.provenance.written,
+                library=self._library,
                 given=self.opened.given,
                 allowance=self.allowance,
                 corrections=corrections,
             )
+
+    @property
+    def _library(self) -> str:
+        """Return the library whose models the recipe is written for: the only one that gold was made with; else none,
+        and each model is then one of its own library."""
+        known = self.opened.gold.manifest.provenance.environment.libraries.keys() & {item.name for item in registered()}
+        return next(iter(known)) if len(known) == 1 else ""
 
     def _adapter_in(self, workspace: Workspace) -> Path | None:
         """Return where the worker finds the adapter: placed beside the recipe, or, in place, where it is."""

@@ -86,6 +86,7 @@ class ReplayWorkspace:
     confined: SandboxPolicy | None = None
     stand_ins: tuple[str, ...] = ()
     written: tuple[str, ...] = ()
+    library: str = ""
     stubs_used: set[str] = field(default_factory=set)
     sightings: dict[tuple[str, str], None] = field(default_factory=dict)
     given: Path | None = None
@@ -260,6 +261,7 @@ class ReplayWorkspace:
             adapter=str(self.adapter or ""),
             limits=self.limits,
             written=self.written,
+            library=self.library,
             stand_ins=self.stand_ins,
             forbidden=self.target.forbidden,
             corrections=self.corrections,

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from goldsmith.frameworks.framework import Watch
+    from goldsmith.frameworks.framework import Framework, Watch
 
 
 class Arrays(Protocol):
@@ -20,6 +20,12 @@ class Arrays(Protocol):
 
     TYPES: tuple[type, ...]
     """The classes of its arrays."""
+    WHOLE: str
+    """The dtype that whole numbers usually have."""
+
+    def wide(self) -> contextlib.AbstractContextManager[None]:
+        """Allow numbers of 64 bits within this context, in a library that must be told so."""
+        ...
 
     def dtype(self, array: Any) -> str:
         """Name an array's dtype, as all libraries do: `float32`."""
@@ -175,6 +181,8 @@ class Models(Protocol):
     LoadedModule: Callable[..., Any]
     """Put gold's weights into a model (`weights/loaded.py`); `ConvertedModule` those that a function converts."""
     ConvertedModule: Callable[..., Any]
+    LoadedForeign: Callable[..., Any]
+    """Put gold's weights into a model of another framework, which is then one of this (`foreign.py`)."""
     WorkingModel: Callable[..., Any]
     """A model that can run in any precision, with other weights, and is what it was afterwards."""
     WeightUse: Callable[[Any], Any]
@@ -216,6 +224,21 @@ class Models(Protocol):
 
     def state(self, model: Any) -> dict[str, Any]:
         """Return the same without gradients."""
+        ...
+
+    def functional(self, model: Any) -> Callable[..., Any]:
+        """Return what a model computes as a function of its weights by name, and of its arguments; it stays as it
+        is."""
+        ...
+
+    def across(self, other: Framework, function: Callable[[list[Any]], Any], arrays: Sequence[Any]) -> Any:
+        """Call a function of another framework with arrays of this one, and return what it returns with arrays of this
+        one in it, so that gradients pass back."""
+        ...
+
+    def constructed(self, kind: type, args: Sequence[Any], kwargs: Mapping[str, Any], seed: int) -> Any:
+        """Call a class as a recipe for another framework calls its own: with what chance is made of here, and without
+        what it is made of there."""
         ...
 
     def put(self, model: Any, weights: Mapping[str, Any]) -> Any:
@@ -328,6 +351,13 @@ class Numerics(Protocol):
         of a model's weights are its `gradients` then."""
         ...
 
+    def vjp(
+        self, function: Callable[[list[Any]], Any], arrays: Sequence[Any]
+    ) -> tuple[Any, Callable[[Sequence[Any]], list[Any]]]:
+        """Call a function of arrays; return what it returns, and a function from directions in its arrays, in order, to
+        the gradients of `arrays`, None where there is none."""
+        ...
+
     def backward_total(
         self,
         returned: Any,
@@ -387,6 +417,9 @@ class Numerics(Protocol):
 
 class Process(Protocol):
     """A library in a process, and what is there for it."""
+
+    PACKAGES: tuple[str, ...]
+    """The library, and those that are built on it: code that imports one of them works with its arrays."""
 
     def preload(self) -> None:
         """Import all that children will need, before they are forked; start no thread."""

@@ -131,7 +131,8 @@ class ReplayJob(Job, frozen=True, kw_only=True, tag="replay"):
     """Replay cases: the solution under the conditions of `trials`, or else another implementation, as requests ask that
     come through the folder `requests_dir`, with `coverage` recorded from the start.
 
-    Calls of anything `forbidden` are noted, too. Of a submission, the parts in `corrections` are replaced by the
+    The recipe is one for models of `library`, whatever a submission is written in. Calls of anything `forbidden` are
+    noted, too. Of a submission, the parts in `corrections` are replaced by the
     solution's.
     """
 
@@ -140,6 +141,7 @@ class ReplayJob(Job, frozen=True, kw_only=True, tag="replay"):
     requests_dir: str = ""
     coverage: bool = False
     adapter: str = ""
+    library: str = ""
     forbidden: tuple[str, ...] = ()
     corrections: tuple[CompiledParts, ...] = ()
 

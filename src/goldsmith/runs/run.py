@@ -24,6 +24,7 @@ FailureKind = Literal[
     "call",
     "none",
     "weights",
+    "form",
     "timeout",
     "killed",
 ]

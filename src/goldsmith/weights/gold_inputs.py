@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from goldsmith.errors.recipe import RecipeMisuse
-from goldsmith.frameworks.framework import arrays_of, models_of
+from goldsmith.frameworks.framework import arrays_of, framework, library_of
 from goldsmith.gold.arrays import is_array, is_inexact
 from goldsmith.gold.facts import WeightFacts
 from goldsmith.gold.payload import from_file
@@ -31,7 +31,8 @@ Change = Callable[[Any], Any]
 class GoldInputs:
     """Inputs and weights by the names that the recipe gave them; each use gets its own copies.
 
-    `facts` describes the weights; `adapter` and `layout` say where they go in a model that is built differently.
+    `facts` describes the weights; `adapter` and `layout` say where they go in a model that is built differently. The
+    recipe is one for models of `library`: any other becomes one of these.
     """
 
     inputs: Mapping[str, Any]
@@ -41,6 +42,7 @@ class GoldInputs:
     facts: Mapping[str, WeightFacts] = dataclasses.field(default_factory=dict)
     adapter: Adapter = dataclasses.field(default_factory=Adapter)
     layout: str = ""
+    library: str = ""
 
     @classmethod
     def from_payload(cls, payload: Mapping[str, Any], kept: KeptCase, **options: Any) -> GoldInputs:
@@ -66,8 +68,9 @@ class GoldInputs:
         kept, facts = self.weights[name], self.facts.get(name, WeightFacts())
         if access is not None:
             return SettledByRecipe(model, kept, access, self._fill_like, facts.withheld)
-        models = models_of(model)
-        if models is not None:
+        home = library_of(model)
+        if home is not None:
+            models = home.models
             if self.precision != OWN:
                 model = models.in_precision(model, self.precision)
             state = {key: self._copy(value) for key, value in kept.items()}
@@ -81,7 +84,10 @@ class GoldInputs:
                 rebuild=rebuild,
                 guessing=True,
             )
-            return loaded
+            if self.library in ("", home.name):
+                return loaded
+            crossed: LoadedModel = framework(self.library).models.LoadedForeign(loaded, facts, home)
+            return crossed
         stored = {key: value for key, value in kept.items() if key not in facts.unstored}
         return LoadedObject(model, stored, self.adapter, settings, self._fill_like, facts.withheld)
 

@@ -18,6 +18,7 @@ from goldsmith.instruments.own_files import OwnFiles
 from goldsmith.process.messages import Job, ReplayJob
 from goldsmith.recipe.missing_parts import MissingPartUsed, unfinished
 from goldsmith.runs.run import Failure, FailureKind, Frame
+from goldsmith.weights.crossing import NeedsOwnForm
 from goldsmith.weights.transplant import CannotPlace
 
 _DEVICES = re.compile(
@@ -71,6 +72,8 @@ def _kind_of(
     words = in_words(error)
     if isinstance(error, CannotPlace):
         return "weights", str(error)
+    if isinstance(error, NeedsOwnForm):
+        return "form", str(error)
     if isinstance(error, RecipeMisuse):
         return "raised", str(error)
     if isinstance(error, SystemExit):

@@ -42,6 +42,7 @@ from goldsmith.weights.gold_inputs import GoldInputs
 from goldsmith.weights.loaded import LoadedModel
 from goldsmith.weights.rules import Adapter, read_adapter
 from goldsmith.worker.adapter_calls import adapt_calls, adapt_recipe
+from goldsmith.worker.crossing_calls import cross_recipe
 from goldsmith.worker.failure_reasons import cause_of, unfinished_imports
 from goldsmith.worker.isolated_calls import run_alone
 from goldsmith.worker.payload_cache import payloads
@@ -77,6 +78,7 @@ class ReplaySession(Session):
             self.ran, self.failed_trials = len(definitions), trials.failures
             return
         adapt_recipe(self.adapter)
+        cross_recipe(self.job)
         by_name = {item.name: item for item in definitions}
         for number, requests in enumerate(incoming_requests(Path(self.job.requests_dir)), start=1):
             self._answer([item for item in requests if item.case in by_name], by_name, self.output / str(number))
@@ -171,6 +173,7 @@ class ReplaySession(Session):
             "precision": wanted.precision,
             "adapter": self.adapter,
             "layout": wanted.layout,
+            "library": self.job.library,
         }
         payload = payloads.of(Path(kept.file)) if payload is None else payload
         if wanted.perturbation is not None:

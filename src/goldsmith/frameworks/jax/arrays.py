@@ -18,6 +18,7 @@ from goldsmith.gold.arrays import is_array
 from goldsmith.gold.safetensors_reader import Bfloat16
 
 TYPES = (jax.Array,)
+WHOLE = "int32"
 _STORABLE = frozenset(
     (
         "bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64",

@@ -8,6 +8,9 @@ from typing import Any
 import jax.numpy as jnp
 
 from goldsmith.frameworks.jax import arrays
+from goldsmith.frameworks.jax.foreign import LoadedForeign as LoadedForeign
+from goldsmith.frameworks.jax.foreign import across as across
+from goldsmith.frameworks.jax.foreign import constructed as constructed
 from goldsmith.frameworks.jax.gradients import WeightUse as WeightUse
 from goldsmith.frameworks.jax.gradients import clear_gradients as clear_gradients
 from goldsmith.frameworks.jax.gradients import gradients as gradients

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -116,3 +117,25 @@ def draw_watch() -> Callable[[], bool]:
 
 def random_state_kept(seed: int | None = None) -> contextlib.AbstractContextManager[None]:
     return contextlib.nullcontext()
+
+
+def vjp(
+    function: Callable[[list[Any]], Any], arrays: Sequence[Any]
+) -> tuple[Any, Callable[[Sequence[Any]], list[Any]]]:
+    """Call a function of arrays; return what it returns, and a function from directions in its arrays, in order, to the
+    gradients of `arrays`, None where there is none."""
+    learned = [number for number, item in enumerate(arrays) if jnp.issubdtype(item.dtype, jnp.inexact)]
+
+    def of_some(some: Sequence[Any]) -> Any:
+        given = dict(zip(learned, some, strict=True))
+        return function([given.get(number, item) for number, item in enumerate(arrays)])
+
+    returned, pull = jax.vjp(of_some, [arrays[number] for number in learned])
+    _, form = jax.tree_util.tree_flatten(returned)
+
+    def passed_back(directions: Sequence[Any]) -> list[Any]:
+        (gradients,) = pull(jax.tree_util.tree_unflatten(form, directions))
+        found = dict(zip(learned, gradients, strict=True))
+        return [found.get(number) for number in range(len(arrays))]
+
+    return returned, passed_back

@@ -8,6 +8,8 @@ from typing import Any
 
 import jax
 
+PACKAGES = ("jax", "flax", "equinox", "optax")
+
 
 def preload() -> None:
     """Import JAX's functions; the backend, and its threads, start when an array is made."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 import json
@@ -20,6 +21,7 @@ from goldsmith.gold.arrays import as_numpy, is_array
 from goldsmith.gold.safetensors_reader import Bfloat16
 
 TYPES = (np.ndarray,)
+WHOLE = "int64"
 _STRUCTURE = "structure"
 _REFERENCE, _WIDENED, _BYTES, _TEXT = "@array:", "@array of ", "@bytes:", "@text:"
 """Prefixes of strings in the structure that stand for something else; a string that itself begins like one is marked as
@@ -27,6 +29,11 @@ text. `@array of bfloat16:` stands for an array in float32: NumPy's files know n
 _SMALL = frozenset(("int2", "int4", "uint2", "uint4"))
 _COMPLEX = {"float32": "complex64", "float64": "complex128"}
 _MOVED_TO = {"float64": "f8", "float32": "f4", "float16": "f2"}
+
+
+def wide() -> contextlib.AbstractContextManager[None]:
+    """Do nothing: arrays may have any dtype."""
+    return contextlib.nullcontext()
 
 
 def dtype(array: Any) -> str:

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+PACKAGES = ("numpy",)
+
 
 def preload() -> None:
     """Do nothing: to import NumPy is all."""

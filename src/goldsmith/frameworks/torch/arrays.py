@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import contextlib
 import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -19,6 +20,7 @@ from goldsmith.gold.arrays import is_array
 from goldsmith.gold.safetensors_reader import Bfloat16
 
 TYPES = (torch.Tensor,)
+WHOLE = "int64"
 _STORABLE = frozenset(
     (
         "bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64",
@@ -31,6 +33,11 @@ COMPARED_ON = ("cuda",)
 """Types of device whose tensors are compared where they are; those of others are copied to the host."""
 MIN_DEVICE_SIZE = 2**16
 """Elements; a smaller tensor is copied sooner than a kernel's results are."""
+
+
+def wide() -> contextlib.AbstractContextManager[None]:
+    """Do nothing: arrays may have any dtype."""
+    return contextlib.nullcontext()
 
 
 def dtype(tensor: Any) -> str:

@@ -44,6 +44,31 @@ def passed_back(
     return {name: _as_numbers(gradient) for name, gradient in found.items() if gradient is not None}
 
 
+def vjp(
+    function: Callable[[list[Any]], Any], arrays: Sequence[Any]
+) -> tuple[Any, Callable[[Sequence[Any]], list[Any]]]:
+    """Call a function of arrays; return what it returns, and a function from directions in its arrays, in order, to the
+    gradients of `arrays`, None where there is none. Those of complex numbers are as JAX has them, torch's conjugate."""
+    inputs = [item.detach() for item in arrays]
+    for item in inputs:
+        item.requires_grad_(item.is_floating_point() or item.is_complex())
+    with torch.enable_grad():
+        returned = function([item.clone() for item in inputs])  # it may write over them
+    outputs = tensors_in(returned)
+
+    def pull(directions: Sequence[Any]) -> list[Any]:
+        pairs = [pair for pair in zip(outputs, directions, strict=True) if pair[0].requires_grad]
+        wanted = [item for item in inputs if item.requires_grad]
+        if not pairs or not wanted:
+            return [None] * len(inputs)
+        ends, along = [item for item, _ in pairs], [direction.conj() for _, direction in pairs]
+        found = iter(torch.autograd.grad(ends, wanted, along, retain_graph=True, allow_unused=True))
+        passed = [next(found) if item.requires_grad else None for item in inputs]
+        return [None if item is None else item.conj().resolve_conj() for item in passed]
+
+    return returned, pull
+
+
 def _as_numbers(gradient: Any) -> Any:
     """Convert to float64, which NumPy has, with complex numbers as pairs."""
     real = torch.view_as_real(gradient) if gradient.is_complex() else gradient

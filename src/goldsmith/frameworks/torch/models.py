@@ -9,6 +9,9 @@ import torch
 from torch.nn.parameter import is_lazy
 
 from goldsmith.frameworks.torch.converted import ConvertedModule as ConvertedModule
+from goldsmith.frameworks.torch.foreign import LoadedForeign as LoadedForeign
+from goldsmith.frameworks.torch.foreign import across as across
+from goldsmith.frameworks.torch.foreign import constructed as constructed
 from goldsmith.frameworks.torch.hooks import ForwardCalls as ForwardCalls
 from goldsmith.frameworks.torch.hooks import on_enter as on_enter
 from goldsmith.frameworks.torch.hooks import on_leave as on_leave
@@ -66,6 +69,16 @@ def state(module: Any) -> dict[str, Any]:
 def put(model: Any, weights: Mapping[str, Any]) -> Any:
     model.load_state_dict(dict(weights), strict=False)
     return model
+
+
+def functional(model: Any) -> Any:
+    """Return what a model computes as a function of its weights by name, and of its arguments."""
+
+    def function(weights: Mapping[str, Any], *args: Any, **kwargs: Any) -> Any:
+        buffers = {name: item.detach().clone() for name, item in model.named_buffers() if name not in weights}
+        return torch.func.functional_call(model, {**buffers, **weights}, args, kwargs)
+
+    return function
 
 
 def put_back(module: Any, before: Mapping[str, Any]) -> None:

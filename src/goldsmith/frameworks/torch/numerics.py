@@ -18,6 +18,7 @@ from goldsmith.frameworks.torch.gradients import backward as backward
 from goldsmith.frameworks.torch.gradients import backward_total as backward_total
 from goldsmith.frameworks.torch.gradients import gradients_of as gradients_of
 from goldsmith.frameworks.torch.gradients import passed_back as passed_back
+from goldsmith.frameworks.torch.gradients import vjp as vjp
 from goldsmith.frameworks.torch.observers import noting_draws, noting_optimisers, record_op_outputs
 from goldsmith.frameworks.torch.rounding_noise import rounding_noise
 

@@ -6,6 +6,8 @@ from typing import Any
 
 import torch
 
+PACKAGES = ("torch",)
+
 
 def preload() -> None:
     """Import what torch imports late: making the first optimiser takes as long as torch itself.

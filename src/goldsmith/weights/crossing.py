@@ -1,0 +1,167 @@
+"""What crosses from one framework to another while a recipe runs on a submission that is written in the other one:
+arrays, however nested, functions, and models. What cannot cross is told by name, and is no fault of the submission."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from types import BuiltinFunctionType, FunctionType
+from typing import Any
+
+from goldsmith.frameworks.framework import Framework, framework_of, models_of
+from goldsmith.gold.facts import WeightFacts
+from goldsmith.gold.safetensors_reader import Bfloat16
+from goldsmith.weights.loaded import LoadedModel
+from goldsmith.weights.placement import Placed
+
+Function = Callable[[list[Any]], Any]
+Call = Callable[[Framework, Function, Sequence[Any]], Any]
+"""Calls a function of another framework with arrays of one's own, and returns its arrays as one's own, so that
+gradients pass back (`frameworks/*/foreign.py`)."""
+
+
+@dataclasses.dataclass(eq=False)
+class ForeignWeights:
+    """A model of another framework with gold's weights in it. `values` are these by gold's names; `placed` says how its
+    own are made of them. Of each that is `learned`, the name is given of the one that it is: of tied ones the first.
+    `state` are weights of its own that are not learned, and may change in training."""
+
+    model: Any
+    other: Framework
+    values: Mapping[str, Any]
+    learned: Mapping[str, str]
+    placed: Sequence[Placed]
+    state: Sequence[str]
+
+    def made(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the model's own weights by its own names, made of others by gold's names, in any framework. Those of
+        which gold has none stay as they are."""
+        own = self.other.models.weights(self.model)
+        found = {name: item for name, item in values.items() if name in own and name not in self._gold}
+        for item in self.placed:
+            found |= zip(item.theirs, item.carry([values[name] for name in item.gold]), strict=True)
+        for names in self.other.models.weight_facts(self.model).tied:
+            same = next((found[name] for name in names if name in found), None)
+            found |= {} if same is None else dict.fromkeys(names, same)
+        return found
+
+    @functools.cached_property
+    def _gold(self) -> set[str]:
+        """Return the names of gold's weights that are carried over to others, or have another meaning here."""
+        return {name for item in self.placed for name in item.gold}
+
+    def set_training(self, training: bool) -> None:
+        self.model = self.other.models.set_training(self.model, training)
+
+
+class LoadedAcross(LoadedModel):
+    """A model of another framework, into which that has put gold's weights, as one of the recipe's framework."""
+
+    def __init__(self, inner: LoadedModel, facts: WeightFacts, other: Framework) -> None:
+        if inner.unplaced is not None:
+            inner.stop_waiting()
+            raise inner.unplaced
+        self.inner, self.unplaced, self.idle, self.shared = inner, None, inner.idle, inner.shared
+        self.notes = inner.notes
+        own, theirs = other.models.weights(inner.model), other.models.weight_facts(inner.model)
+        values = inner.weights() | {name: own[name] for name in inner.extra if name not in theirs.buffers}
+        tied = {name: names[0] for names in facts.tied for name in names[1:] if names[0] in values}
+        learned = {name: tied.get(name, name) for name in values if name not in facts.buffers}
+        state = theirs.buffers
+        self.held = ForeignWeights(inner.model, other, values, learned, self.placed, state)
+        self.model = self._modelled(self.held)
+
+    def _modelled(self, held: ForeignWeights) -> Any:
+        """Return the model as one of the recipe's framework."""
+        raise NotImplementedError
+
+    @property
+    def placed(self) -> tuple[Placed, ...]:
+        return self.inner.placed
+
+    @property
+    def extra(self) -> tuple[str, ...]:
+        return self.inner.extra
+
+
+class NeedsOwnForm(Exception):
+    """Something that a recipe does with a submission cannot cross to the submission's framework: staff are to write the
+    case in another way. The message says what."""
+
+
+def mapped(function: Callable[[Any], Any], value: Any) -> Any:
+    """Rebuild nested dicts, lists, tuples and dataclasses with `function` applied to every leaf."""
+    found: Any
+    if isinstance(value, dict):
+        found = copy.copy(value)
+        for key, item in value.items():
+            found[key] = mapped(function, item)
+        return found
+    if isinstance(value, list | tuple):
+        items = [mapped(function, item) for item in value]
+        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type) and models_of(value) is None:
+        found = copy.copy(value)
+        for field in dataclasses.fields(value):
+            object.__setattr__(found, field.name, mapped(function, getattr(value, field.name)))
+        return found
+    return function(value)
+
+
+def arrays_in(value: Any, library: Framework) -> list[Any]:
+    """Return the arrays of a framework in a nested value, in order."""
+    found: list[Any] = []
+    mapped(lambda leaf: found.append(leaf) if framework_of(leaf) is library else None, value)
+    return found
+
+
+def with_arrays(value: Any, library: Framework, others: Sequence[Any]) -> Any:
+    """Return a nested value with others in the place of its arrays of a framework, in order."""
+    rest = iter(others)
+    return mapped(lambda leaf: next(rest) if framework_of(leaf) is library else leaf, value)
+
+
+def converted(array: Any, target: Framework, usual: str = "") -> Any:
+    """Return a copy of an array as one of another framework; whole numbers of the `usual` dtype of its own get the
+    usual one there."""
+    source = framework_of(array)
+    assert source is not None
+    numbers: Any = source.arrays.to_numpy(source.arrays.detached(array))
+    numbers = Bfloat16(numbers.bits.copy()) if isinstance(numbers, Bfloat16) else numbers.copy()
+    if source.arrays.dtype(array) != (usual or source.arrays.WHOLE):
+        return target.arrays.from_numpy(numbers)
+    found = numbers.astype(target.arrays.WHOLE)
+    if (found != numbers).any():
+        raise NeedsOwnForm(f"it uses whole numbers that {target.arrays.WHOLE} of {target.name} cannot hold")
+    return target.arrays.from_numpy(found)
+
+
+def across(call: Call, other: Framework, own: Framework, function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function of another framework as one that takes and returns arrays of one's own."""
+
+    @functools.wraps(function, updated=())
+    def crossing(*args: Any, **kwargs: Any) -> Any:
+        given = mapped(functools.partial(_checked, own=own, other=other), (args, kwargs))
+
+        def run(arrays: list[Any]) -> Any:
+            positional, named = with_arrays(given, own, arrays)
+            return function(*positional, **named)
+
+        returned = call(other, run, arrays_in(given, own))
+        return mapped(lambda leaf: across(call, other, own, leaf) if isinstance(leaf, FunctionType) else leaf, returned)
+
+    return crossing
+
+
+def _checked(leaf: Any, own: Framework, other: Framework) -> Any:
+    """Return what can be given to a function of the other framework: arrays and plain values."""
+    kind = type(leaf)
+    if models_of(leaf) is own.models:
+        raise NeedsOwnForm(f"a model is given to a function that is written in {other.name}")
+    if isinstance(leaf, FunctionType | BuiltinFunctionType | functools.partial):
+        raise NeedsOwnForm(f"a function is given to one that is written in {other.name}")
+    if framework_of(leaf) is None and kind.__module__.partition(".")[0] == own.name:
+        raise NeedsOwnForm(f"{kind.__module__}.{kind.__qualname__} is given to code that is written in {other.name}")
+    return leaf

@@ -1,0 +1,70 @@
+"""Functions of a submission that is written in another framework than the recipe, as the recipe calls them."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from types import ModuleType
+from typing import Any
+
+from goldsmith.frameworks.framework import Framework, active, framework
+from goldsmith.instruments.own_files import OwnFiles
+from goldsmith.process.messages import ReplayJob
+from goldsmith.recipe.missing_parts import MissingPart
+from goldsmith.weights.crossing import across
+
+
+def cross_recipe(job: ReplayJob) -> None:
+    """Have the recipe call functions of modules that are written in another framework with arrays of that, and get
+    arrays of its own back."""
+    others = [item for item in active() if item.models.TYPES and item.name != job.library]
+    if not job.library or not others:
+        return
+    own, recipe, files = framework(job.library), sys.modules["__main__"].__dict__, OwnFiles.of(job)
+    crossing = {
+        id(module): other
+        for module in list(sys.modules.values())
+        if isinstance(module, ModuleType) and (getattr(module, "__file__", None) or "") in files
+        if (other := next((item for item in others if _is_written_in(module, item, own)), None)) is not None
+    }
+    for key, value in list(recipe.items()):
+        if isinstance(value, ModuleType) and id(value) in crossing:
+            recipe[key] = _with_functions_across(value, crossing[id(value)], own)
+        else:
+            home = sys.modules.get(getattr(value, "__module__", None) or "")
+            if id(home) in crossing and callable(value) and not isinstance(value, MissingPart):
+                recipe[key] = _across(value, crossing[id(home)], own)
+
+
+def _is_written_in(module: ModuleType, other: Framework, own: Framework) -> bool:
+    """Say whether a module works with arrays of the other framework: it imports that, and not one's own."""
+    packages = {_package(value) for value in vars(module).values()}
+    return own.name not in packages and any(name in packages for name in other.process.PACKAGES)
+
+
+def _package(value: object) -> str:
+    name = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
+    return name.partition(".")[0] if isinstance(name, str) else ""
+
+
+def _across(part: Any, other: Framework, own: Framework) -> Any:
+    """Return a function as one of the recipe's framework; a class as one that is called as a recipe for that calls its
+    own."""
+    if not isinstance(part, type):
+        return across(own.models.across, other, own, part)
+
+    @functools.wraps(part, updated=())
+    def construct(*args: Any, **kwargs: Any) -> Any:
+        return other.models.constructed(part, args, kwargs, own.numerics.initial_seed() or 0)
+
+    return construct
+
+
+def _with_functions_across(module: ModuleType, other: Framework, own: Framework) -> ModuleType:
+    """Return a copy of a module whose functions take and return arrays of the recipe's framework, for the recipe."""
+    copy = ModuleType(module.__name__)
+    copy.__dict__.update(module.__dict__)
+    for name, value in vars(module).items():
+        if callable(value) and getattr(value, "__module__", None) == module.__name__:
+            setattr(copy, name, _across(value, other, own))
+    return copy

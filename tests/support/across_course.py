@@ -1,0 +1,221 @@
+"""A torch course and a JAX course of the same assignment, and work that is handed in for both, right and wrong."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+
+from support.course import CourseOnDisk
+
+TORCH_STARTER = '''
+    """Attention and an MLP."""
+
+    import torch
+    from torch import nn
+
+
+    def softmax(scores):
+        raise NotImplementedError
+
+
+    class MLP(nn.Module):
+        def __init__(self, width, hidden):
+            super().__init__()
+            raise NotImplementedError
+
+        def forward(self, x):
+            raise NotImplementedError
+
+
+    class Attention(nn.Module):
+        def __init__(self, width):
+            super().__init__()
+            raise NotImplementedError
+
+        def forward(self, x):
+            raise NotImplementedError
+'''
+TORCH_SOLUTION = '''
+    """Attention and an MLP."""
+
+    import torch
+    from torch import nn
+
+
+    def softmax(scores):
+        shifted = (scores - scores.max(dim=-1, keepdim=True).values).exp()
+        return shifted / shifted.sum(dim=-1, keepdim=True)
+
+
+    class MLP(nn.Module):
+        def __init__(self, width, hidden):
+            super().__init__()
+            self.norm = nn.LayerNorm(width)
+            self.up, self.down = nn.Linear(width, hidden), nn.Linear(hidden, width)
+
+        def forward(self, x):
+            return x + self.down(nn.functional.gelu(self.up(self.norm(x))))
+
+
+    class Attention(nn.Module):
+        def __init__(self, width):
+            super().__init__()
+            self.query, self.key, self.value = (nn.Linear(width, width, bias=False) for _ in range(3))
+
+        def forward(self, x):
+            scores = self.query(x) @ self.key(x).transpose(-1, -2) / x.shape[-1] ** 0.5
+            return softmax(scores) @ self.value(x)
+'''
+TORCH_RECIPE = """
+    import torch
+
+    import goldsmith as gs
+    from net import MLP, Attention, softmax
+
+
+    @gs.case
+    def rows_that_sum_to_one(case):
+        scores = case.input("scores", lambda: 5 * torch.randn(3, 7))
+        case.record("p", softmax(scores))
+
+
+    @gs.case
+    def mlp(case):
+        model = case.model(MLP, 6, hidden=9, weights="stress")
+        x = case.input("x", lambda: torch.randn(2, 5, 6))
+        case.record("y", model(x))
+
+
+    @gs.case
+    def mlp_gradients(case):
+        model = case.model(MLP, 6, hidden=9, weights="stress")
+        x = case.input("x", lambda: torch.randn(2, 5, 6).requires_grad_())
+        loss = model(x).pow(2).mean()
+        loss.backward()
+        case.record("loss", loss)
+        case.record("of_x", x.grad)
+        case.record_gradients(model)
+
+
+    @gs.case
+    def mlp_steps(case):
+        model = case.model(MLP, 6, hidden=9, weights="stress", train=True)
+        optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+        for x in case.input("batches", lambda: [torch.randn(4, 6) for _ in range(3)]):
+            optimizer.zero_grad()
+            model(x).pow(2).mean().backward()
+            optimizer.step()
+        case.record_weights(model)
+
+
+    @gs.case
+    def attention(case):
+        model = case.model(Attention, 6, weights="stress")
+        x = case.input("x", lambda: torch.randn(2, 5, 6))
+        y = model(x)
+        y.pow(2).mean().backward()
+        case.record("y", y)
+        case.record_gradients(model)
+
+
+    if __name__ == "__main__":
+        gs.main()
+"""
+NNX = """
+    import jax
+    import jax.numpy as jnp
+    from flax import nnx
+
+
+    def softmax(scores):
+        shifted = jnp.exp(scores - scores.max(axis=-1, keepdims=True))
+        return shifted / shifted.sum(axis=-1, keepdims=True)
+
+
+    class MLP(nnx.Module):
+        def __init__(self, width, hidden, *, rngs):
+            self.norm = nnx.LayerNorm(width, epsilon=1e-5, rngs=rngs)
+            self.up = nnx.Linear(width, hidden, rngs=rngs)
+            self.down = nnx.Linear(hidden, width, rngs=rngs)
+
+        def __call__(self, x):
+            return x + self.down(nnx.gelu(self.up(self.norm(x)), approximate=False))
+
+
+    class Attention(nnx.Module):
+        def __init__(self, width, *, rngs):
+            self.query = nnx.Linear(width, width, use_bias=False, rngs=rngs)
+            self.key = nnx.Linear(width, width, use_bias=False, rngs=rngs)
+            self.value = nnx.Linear(width, width, use_bias=False, rngs=rngs)
+
+        def __call__(self, x):
+            scores = self.query(x) @ jnp.swapaxes(self.key(x), -1, -2) / x.shape[-1] ** 0.5
+            return softmax(scores) @ self.value(x)
+"""
+EQUINOX = """
+    import equinox as eqx
+    import jax
+    import jax.numpy as jnp
+
+
+    def softmax(scores):
+        return jax.nn.softmax(scores, axis=-1)
+
+
+    def each(layer, x):
+        for _ in range(x.ndim - 1):
+            layer = jax.vmap(layer)
+        return layer(x)
+
+
+    class MLP(eqx.Module):
+        norm: eqx.nn.LayerNorm
+        up: eqx.nn.Linear
+        down: eqx.nn.Linear
+
+        def __init__(self, width, hidden, *, key):
+            one, two = jax.random.split(key)
+            self.norm = eqx.nn.LayerNorm(width)
+            self.up, self.down = eqx.nn.Linear(width, hidden, key=one), eqx.nn.Linear(hidden, width, key=two)
+
+        def __call__(self, x):
+            return x + each(self.down, jax.nn.gelu(each(self.up, each(self.norm, x)), approximate=False))
+
+
+    class Attention(eqx.Module):
+        query: eqx.nn.Linear
+        key: eqx.nn.Linear
+        value: eqx.nn.Linear
+
+        def __init__(self, width, *, key):
+            made = [eqx.nn.Linear(width, width, use_bias=False, key=item) for item in jax.random.split(key, 3)]
+            self.query, self.key, self.value = made
+
+        def __call__(self, x):
+            scores = each(self.query, x) @ jnp.swapaxes(each(self.key, x), -1, -2) / x.shape[-1] ** 0.5
+            return softmax(scores) @ each(self.value, x)
+"""
+
+
+def torch_course(folder: Path, *, calibrate: bool = False) -> CourseOnDisk:
+    """A course whose gold is torch's."""
+    course = CourseOnDisk(folder).write(
+        {
+            "src/assignments/hw1/net.py": TORCH_STARTER,
+            "private/solutions/hw1/net_solution.py": TORCH_SOLUTION,
+            "src/assignments/hw1/generate_fixtures.py": TORCH_RECIPE,
+        }
+    )
+    return course.with_gold(calibrate=calibrate)
+
+
+def hand_in(course: CourseOnDisk, name: str, source: str, *changes: tuple[str, str]) -> str:
+    """A submission in a folder of its own: the source with each `(old, new)` replaced."""
+    source = textwrap.dedent(source)
+    for old, new in changes:
+        assert source.count(old) == 1, old
+        source = source.replace(old, new)
+    folder = course.root.parent / "handed in" / name
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "net.py").write_text(source)
+    return str(folder)
