@@ -44,6 +44,10 @@ class Arrays(Protocol):
         """Return what `to_numpy` returns as an array of this library, in another dtype if one is named."""
         ...
 
+    def received(self, array: Any) -> Any:
+        """Return what `to_numpy` returns as an array such as the user's own code would make of it."""
+        ...
+
     def like(self, values: Any, template: Any) -> Any:
         """Return an array of any library as one of this library, on the template's device."""
         ...

@@ -78,9 +78,9 @@ class _Judging:
         for item, side in zip(self.both.described, ("reference", "candidate"), strict=True):
             self.both.notes += [f"the {side} {note}" for note in item.notes]
         count = self.both.reference.draw_inputs()
-        self.both.candidate.take_inputs(self.both.reference.inputs())
-        self.both.own_inputs = self.both.candidate.make_own_inputs()
         mine, theirs = self.both.described
+        self.both.candidate.take_inputs(self.both.reference.inputs(foreign=mine.library != theirs.library))
+        self.both.own_inputs = self.both.candidate.make_own_inputs()
         self.both.described = (
             mine if mine.is_complete else self.both.reference.describe(),
             theirs if theirs.is_complete else self.both.candidate.describe(),

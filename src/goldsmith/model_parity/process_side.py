@@ -99,8 +99,8 @@ class ProcessSide:
     def draw_inputs(self) -> int:
         return self._ask(SideRequest(method="draw_inputs")).count
 
-    def inputs(self) -> str:
-        return self._ask(SideRequest(method="inputs")).file
+    def inputs(self, *, foreign: bool = False) -> str:
+        return self._ask(SideRequest(method="inputs", foreign=foreign)).file
 
     def take_inputs(self, inputs: str) -> None:
         self._ask(SideRequest(method="take_inputs", file=inputs))

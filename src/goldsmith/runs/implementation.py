@@ -133,8 +133,8 @@ class Implementation(Protocol):
     def draw_inputs(self) -> int:
         """Make the inputs, and return how many sets there are."""
 
-    def inputs(self) -> Any:
-        """Return the inputs in a form that `take_inputs` of another side accepts."""
+    def inputs(self, *, foreign: bool = False) -> Any:
+        """Return the inputs in a form that `take_inputs` of another side accepts, also where its library is another."""
 
     def take_inputs(self, inputs: Any) -> None:
         """Use these inputs."""
@@ -188,7 +188,8 @@ class SideJob(msgspec.Struct, frozen=True, kw_only=True):
 
 class SideRequest(msgspec.Struct, frozen=True, kw_only=True):
     """One method of `Implementation` that a process is asked for; `file` has the arrays that belong to it, `paths`
-    their names in order, which weights are matched by and such a file does not keep."""
+    their names in order, which weights are matched by and such a file does not keep; `foreign` ones are read by a
+    process of another library."""
 
     method: str
     load: LoadRequest | None = None
@@ -196,6 +197,7 @@ class SideRequest(msgspec.Struct, frozen=True, kw_only=True):
     runs: tuple[RunRequest, ...] = ()
     file: str = ""
     paths: tuple[str, ...] = ()
+    foreign: bool = False
 
 
 class SideProblem(msgspec.Struct, frozen=True, kw_only=True):

@@ -70,6 +70,10 @@ def from_numpy(array: Any, dtype: str = "") -> Any:
         return jnp.array(array, dtype=dtype or None)  # a copy, where `asarray` may share memory that changes
 
 
+def received(array: Any) -> Any:
+    return jnp.array(array.bits.view(jnp.bfloat16) if isinstance(array, Bfloat16) else array)
+
+
 def like(values: Any, template: Any) -> Any:
     found = values if isinstance(values, jax.Array) else from_numpy(arrays_of(values).to_numpy(values))
     with wide():

@@ -64,6 +64,10 @@ def from_numpy(array: Any, dtype: str = "") -> Any:
     return array.astype(_dtype_named(dtype)) if dtype else array
 
 
+def received(array: Any) -> Any:
+    return from_numpy(array)
+
+
 def like(values: Any, template: Any) -> Any:
     found = arrays_of(values).to_numpy(values)
     return as_numpy(found) if isinstance(found, Bfloat16) else found

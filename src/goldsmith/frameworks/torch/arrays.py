@@ -75,6 +75,10 @@ def _writable(array: Any) -> Any:
     return array if array.flags.writeable else array.copy()
 
 
+def received(array: Any) -> Any:
+    return from_numpy(array)
+
+
 def like(values: Any, template: Any) -> Any:
     return from_numpy(values).to(template.device)
 

@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from goldsmith.frameworks.devices import NoSuchDevice, check_device
-from goldsmith.frameworks.framework import active, is_module, registered
+from goldsmith.frameworks.framework import active, adopted, is_module, models_of, registered
 from goldsmith.recipe.seeding import seed_everything
 from goldsmith.runs.implementation import SideJob, SideProblem
 from goldsmith.runs.live.run_record import failure_of
@@ -67,7 +67,7 @@ def _from_target(job: SideJob) -> Built:
     if not file or not name:
         raise CannotBuild("it names no model", kind="usage", wanted=f"{file or name or 'file.py'}:Name")
     module = _import(file, job.root, wanted=_TARGET_FORMS)
-    found = _attribute(module, name)
+    found = adopted(_attribute(module, name))
     target = _make(found, job, vars(module))
     draw = _draw if job.role == "reference" else _draw_own
     return Built(_place(target, job), [draw(text, vars(module)) for text in job.inputs] or None)
@@ -257,13 +257,15 @@ def _guard(make: Callable[[], Any], what: str) -> Any:
 
 
 def _place(target: Any, job: SideJob) -> Any:
-    """Move a model to its device."""
+    """Return a model on its device."""
+    target = adopted(target)
     if not callable(target) or isinstance(target, type):
         wanted = "what returns a model or a function"
         raise CannotBuild(f"what it builds is {_kind(target)}, which cannot be called", kind="usage", wanted=wanted)
-    if not is_module(target) or job.device == "cpu":
+    models = models_of(target)
+    if models is None or job.device == "cpu":
         return target
-    return _guard(lambda: target.to(job.device), f"cannot be moved to {job.device}")
+    return _guard(lambda: models.place(target, job.device), f"cannot be moved to {job.device}")
 
 
 def _kind(value: Any) -> str:

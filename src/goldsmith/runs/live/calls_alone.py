@@ -59,7 +59,7 @@ def _given(library: Framework, model: Any, item: IsolatedCall, tensors: Sequence
     for number, value in enumerate(tensors):
         tensor = in_library(value, library)
         if not is_tensor(tensor):
-            tensor = library.arrays.from_numpy(value.copy())
+            tensor = library.arrays.received(value.copy())
         if str(number) in item.bfloat16:
             tensor = library.arrays.cast(tensor, "bfloat16")
         found.append(moved(tensor, device_of(model), precision if precision != OWN else ""))

@@ -92,7 +92,8 @@ class LiveSide:
     def describe(self) -> Described:
         name = getattr(self._target, "__qualname__", type(self._target).__name__).replace("<locals>.", "")
         if self._working is None:
-            return Described(name=name)
+            library = modelling()
+            return Described(name=name, library=library.name if library is not None else "")
         module = self._working.module
         state = self._models.state(module)
         modules = {name: type(item).__name__ for name, item in self._models.modules(module).items()}
@@ -120,7 +121,7 @@ class LiveSide:
             self._inputs = input_sets(self._given)
         return len(self._inputs)
 
-    def inputs(self) -> list[InputSet]:
+    def inputs(self, *, foreign: bool = False) -> list[InputSet]:
         return self._inputs
 
     def take_inputs(self, inputs: list[InputSet]) -> None:

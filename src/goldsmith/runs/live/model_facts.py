@@ -94,7 +94,7 @@ def in_library(array: Any, library: Framework | None) -> Any:
     held = tensor_library(array)
     if library is None or held is None or held.name == library.name:
         return array
-    return library.arrays.from_numpy(arrays_of(array).to_numpy(array))
+    return library.arrays.received(arrays_of(array).to_numpy(array))
 
 
 def tensor_library(array: Any) -> Framework | None:

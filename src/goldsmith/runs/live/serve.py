@@ -21,7 +21,9 @@ from typing import Any
 import msgspec
 
 from goldsmith.errors.parity import BadInputs
-from goldsmith.frameworks.framework import storing
+from goldsmith.foundation.nested import map_paths, walk
+from goldsmith.frameworks.framework import modelling, storing
+from goldsmith.gold.arrays import is_tensor
 from goldsmith.gold.files import read_payload, trace_as_bytes, write_payload
 from goldsmith.gold.safetensors_reader import Mapped
 from goldsmith.process.parent_watch import end_with_parent
@@ -67,10 +69,9 @@ class Server:
             case "draw_inputs":
                 return SideReply(count=self._side.draw_inputs())
             case "inputs":
-                return SideReply(file=self._write_inputs())
+                return SideReply(file=self._write_inputs(foreign=request.foreign))
             case "take_inputs":
-                kept = read_payload(Path(request.file))["sets"]
-                self._side.take_inputs([InputSet(tuple(args), kwargs) for args, kwargs in kept])
+                self._side.take_inputs(_read_inputs(Path(request.file)))
                 return SideReply()
             case "make_own_inputs":
                 return SideReply(own=self._side.make_own_inputs())
@@ -102,11 +103,14 @@ class Server:
             write_run(file, self._job.role, str(number), dataclasses.replace(run, trace=trace))
         return SideReply(file=str(file))
 
-    def _write_inputs(self) -> str:
-        """Write the inputs with their nesting, for a reader that builds no other objects."""
+    def _write_inputs(self, *, foreign: bool) -> str:
+        """Write the inputs with their nesting, for a reader that builds no other objects, and that may have `foreign`
+        libraries."""
         sets = [[list(item.args), item.kwargs] for item in self._side.inputs()]
+        tensors = [path for path, item in walk(sets) if is_tensor(item)]
+        suffix = ".npz" if foreign else ""
         try:
-            path = write_payload({"sets": sets}, Path(self._next_file("inputs")))
+            path = write_payload({"sets": sets, "tensors": tensors}, Path(self._next_file("inputs")), suffix)
             read_payload(path)
         except Exception:  # torch and json refuse in ways of their own what they do not know
             raise CannotBuild(
@@ -126,6 +130,17 @@ class Server:
 
     def _next_file(self, suffix: str) -> str:
         return str(self._folder / f"{self._job.role}-{next(self._numbers)}.{suffix}")
+
+
+def _read_inputs(file: Path) -> list[InputSet]:
+    """Read inputs, tensors as those of the library in use."""
+    kept, library = read_payload(file), modelling()
+
+    def own(path: str, item: Any) -> Any:
+        is_another = path in kept["tensors"] and not is_tensor(item) and library is not None
+        return library.arrays.received(item) if is_another and library is not None else item
+
+    return [InputSet(tuple(args), kwargs) for args, kwargs in map_paths(own, kept["sets"])]
 
 
 def _tensors_of(number: int, tensors: Mapping[str, Any]) -> list[Any]:
