@@ -241,3 +241,23 @@ def without_gradients() -> Iterator[None]:
         for item in active():
             stack.enter_context(item.numerics.without_gradients())
         yield
+
+
+@contextlib.contextmanager
+def setting_up() -> Iterator[None]:
+    """Make values within this context whose numbers others will take the place of, in any library in use."""
+    with contextlib.ExitStack() as stack:
+        for item in active():
+            stack.enter_context(item.numerics.setting_up())
+        yield
+
+
+def source_name(value: object) -> str:
+    """Name an argument that random numbers are drawn from, such as a key; empty for any other value."""
+    return next((name for item in active() if (name := item.numerics.source_name(value))), "")
+
+
+def reseeded(value: Any, seed: int) -> Any:
+    """Return an argument that random numbers are drawn from with another seed, and any other as it is."""
+    found = next((item for item in active() if item.numerics.source_name(value)), None)
+    return value if found is None else found.numerics.reseeded(value, seed)

@@ -329,6 +329,19 @@ class Numerics(Protocol):
         """Suspend what disturbs or counts operations within this context."""
         ...
 
+    def setting_up(self) -> contextlib.AbstractContextManager[Any]:
+        """Make values within this context whose numbers others will take the place of; how they are computed says
+        nothing."""
+        ...
+
+    def source_name(self, value: Any) -> str:
+        """Name an argument that random numbers are drawn from, such as a key; empty for any other value."""
+        ...
+
+    def reseeded(self, value: Any, seed: int) -> Any:
+        """Return such an argument with another seed."""
+        ...
+
     def with_gradients(self) -> contextlib.AbstractContextManager[Any]:
         """Record gradients within this context."""
         ...

@@ -13,7 +13,7 @@ import msgspec
 
 from goldsmith.errors.recipe import RecipeMisuse
 from goldsmith.foundation.nested import walk
-from goldsmith.frameworks.framework import active, is_module, modelling, models_of
+from goldsmith.frameworks.framework import active, is_module, modelling, models_of, setting_up
 from goldsmith.gold.arrays import is_array
 from goldsmith.gold.facts import WeightFacts
 from goldsmith.gold.payload import CaseNames, to_file
@@ -22,14 +22,14 @@ from goldsmith.instruments.module_traces import Tracer
 from goldsmith.instruments.own_calls import OwnCode, unwatched
 from goldsmith.recipe.computed_weights import computed_weights
 from goldsmith.recipe.decorators import CHECKPOINT, CaseDefinition, check_allow
-from goldsmith.recipe.initial_weights import SEEDS, draw_weights, statistics_of, telling_statistics
+from goldsmith.recipe.initial_weights import SEEDS, check_varies, draw_weights, statistics_of, telling_statistics
 from goldsmith.recipe.reused_draws import RecordedDraws
 from goldsmith.weights import models
 from goldsmith.weights.gold_inputs import GoldInputs
 from goldsmith.weights.load_objects import LoadedObject, SettledByRecipe
 from goldsmith.weights.loaded import LoadedModel
 from goldsmith.weights.models import WeightAccess
-from goldsmith.weights.values import changed_values, first_of, plain, snapshot, to_device
+from goldsmith.weights.values import changed_values, check_shape, first_of, plain, snapshot, to_device
 
 T = TypeVar("T")
 
@@ -107,7 +107,8 @@ class Case:
         self._claim(self._settings, name, "model")
         model: T
         build = functools.partial(models.build, factory, args, kwargs, self.device)
-        model, drew = models.draws_while(build)
+        with contextlib.nullcontext() if self._given is None else setting_up():
+            model, drew = models.draws_while(build)
         if self._access is not None:
             self._accesses[id(model)] = self._access
         self._settings[name] = models.settings_of(factory, args, kwargs)
@@ -141,9 +142,11 @@ class Case:
         if seeds < 2:
             raise RecipeMisuse(f"case.initial needs at least two seeds, not {seeds}")
         self.model(factory, *args, name=name, trace=False, **kwargs)
-        draws = self._initial_draws(name, lambda: models.build(factory, args, kwargs, self.device), seeds)
+        draws = self._initial_draws(name, functools.partial(models.build, factory, args, kwargs, self.device), seeds)
         if not draws:
             raise RecipeMisuse(f"case.initial: {name} has no weights that could be described")
+        if self._given is None:
+            check_varies(self._built[name], name, draws)
         facts = (self.weight_facts if self._given is None else self._given.facts).get(name, WeightFacts())
         if self._given is None:
             telling = {path: kinds for path, item in draws.items() if (kinds := telling_statistics(item))}
@@ -158,7 +161,7 @@ class Case:
                 reason = f"how much the {kind.rpartition('.')[2]} varies over {seeds} seeds"
                 self._pinned["output", f"{name}.{path}.{kind}"] = Pinned(reason=reason, atol=each.limit, draws=seeds)
 
-    def _initial_draws(self, name: str, build: Callable[[], Any], seeds: int = SEEDS) -> dict[str, Any]:
+    def _initial_draws(self, name: str, build: Callable[[int], Any], seeds: int = SEEDS) -> dict[str, Any]:
         """Return the weights that `build` draws for the model `name`, one for each seed, under gold's names."""
         settled, computed, access = self._settled.get(name), self._buffers_of(name), self._access
         if settled is not None and settled.unplaced is not None:
@@ -196,14 +199,15 @@ class Case:
             own = models_of(model)
             facts = own.weight_facts(model) if own is not None else WeightFacts(unstored=unstored)
         read = access.get if access else functools.partial(models.weights_of, label=name)
-        computed = unwatched(computed_weights)(model, kept, facts, lambda: read(build()), self.seed)
+        computed = unwatched(computed_weights)(model, kept, facts, lambda: read(build(self.seed + 1)), self.seed)
         if (access is None and is_module(model)) or facts.unstored or computed:
             self.weight_facts[name] = msgspec.structs.replace(facts, withheld=computed)
 
     def input(self, name: str, make: Callable[[], T] | T, *, allow: Mapping[str, str] | None = None) -> T:
         """Keep an input and return it: `make` is called if it is callable, else it is the value itself."""
         self._claim(self._inputs, name, "input")
-        value: Any = make() if callable(make) and not is_array(make) else make
+        with contextlib.nullcontext() if self._given is None else setting_up():
+            value: Any = make() if callable(make) and not is_array(make) else make
         if self._given is not None:
             value = self._given.input(name, value)
         elif self._draws is not None:
@@ -230,7 +234,7 @@ class Case:
         """
         copy = self._keep(name, value)
         if shape is not None:
-            _check_shape(name, copy, shape)
+            check_shape(name, copy, shape)
         if not any(True for _ in walk(copy, name)):
             raise RecipeMisuse(f"output {name!r} is empty: there is nothing in it to compare")
         self._allow["output", name] = check_allow(allow)
@@ -390,11 +394,3 @@ class Case:
 
 def _read_weights(model: Any, settled: LoadedModel | SettledByRecipe | Any, label: str) -> dict[str, Any]:
     return models.weights_of(model, label) if settled is None else snapshot(settled.weights(), label)
-
-
-def _check_shape(name: str, value: Any, shape: Sequence[int | None]) -> None:
-    if not is_array(value):
-        raise RecipeMisuse(f"output {name!r} declares a shape but is {type(value).__name__}, not an array")
-    actual = tuple(int(size) for size in value.shape)
-    if len(actual) != len(shape) or any(b not in (a, None) for a, b in zip(actual, shape, strict=True)):
-        raise RecipeMisuse(f"output {name!r} has shape {actual}, the recipe declares {tuple(shape)}")

@@ -14,6 +14,8 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from goldsmith.errors.recipe import RecipeMisuse
+from goldsmith.frameworks.framework import library_of
 from goldsmith.frameworks.randomness import random_state_kept
 from goldsmith.gold.arrays import is_array, numbers_of
 from goldsmith.recipe.seeding import seed_everything
@@ -51,20 +53,35 @@ class Statistic(NamedTuple):
 
 
 def draw_weights(
-    build: Callable[[], Any], read: Callable[[Any], Mapping[str, Any]], seeds: Sequence[int]
+    build: Callable[[int], Any], read: Callable[[Any], Mapping[str, Any]], seeds: Sequence[int]
 ) -> dict[str, Array]:
-    """Build a model from each seed and read its weights, stacked by name; restore the random state afterwards."""
+    """Build a model from each seed, which `build` is given, and read its weights, stacked by name; restore the random
+    state afterwards."""
     import numpy as np
 
     found: dict[str, list[Any]] = {}
     with random_state_kept():
         for seed in seeds:
             seed_everything(seed)
-            for name, value in read(build()).items():
+            for name, value in read(build(seed)).items():
                 if _is_floating(value) and math.prod(value.shape):
                     found.setdefault(name, []).append(numbers_of(value))
     shapes = {name: {draw.shape for draw in draws} for name, draws in found.items()}
     return {name: np.stack(found[name]) for name in found if len(found[name]) == len(seeds) and len(shapes[name]) == 1}
+
+
+def check_varies(model: Any, name: str, draws: Mapping[str, Array]) -> None:
+    """Refuse weights that are the same from every seed in a library whose randomness is an argument: the recipe keeps
+    that to itself."""
+    library = library_of(model)
+    if library is None or library.numerics.random_state():
+        return
+    varies = any((item != item[0]).any() for item in draws.values())
+    if not varies and not all(_are_one(item) for item in draws.values()):
+        raise RecipeMisuse(
+            f"case.initial: {name} comes out the same from every seed; hand over the key that it draws from as an "
+            "argument, as in case.initial(make, key), so that another can take its place"
+        )
 
 
 def telling_statistics(draws: Array) -> tuple[str, ...]:

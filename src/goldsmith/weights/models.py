@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from goldsmith.errors.recipe import RecipeMisuse
-from goldsmith.frameworks.framework import arrays_of, is_module, models_of
+from goldsmith.frameworks.framework import adopted, arrays_of, is_module, models_of, reseeded, source_name
 from goldsmith.frameworks.randomness import random_states
 from goldsmith.gold.arrays import is_array
 from goldsmith.weights.object_weights import find_slots, has_objects
@@ -47,11 +47,21 @@ def unstored(model: Any, drew: bool) -> tuple[str, ...]:
     return tuple(refused) or (("*",) if drew and not slots else ())
 
 
-def build(factory: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any], device: str) -> Any:
+def build(
+    factory: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    device: str,
+    seed: int | None = None,
+) -> Any:
+    """Build a model, from a `seed` if there is one: what arguments draw from, such as a key, has that seed then."""
+    if seed is not None:
+        args = tuple(reseeded(item, seed) for item in args)
+        kwargs = {name: reseeded(item, seed) for name, item in kwargs.items()}
     if is_module(factory):
         name = type(factory).__name__
         raise RecipeMisuse(f"case.model takes the class and its arguments, not a finished model: case.model({name}, …)")
-    model = factory(*args, **kwargs)
+    model = adopted(factory(*args, **kwargs))
     if model is None:
         raise RecipeMisuse(f"{_name(factory)}(…) returned None, not a model")
     models = models_of(model)
@@ -135,21 +145,35 @@ def gradients_of(model: Any, label: str) -> dict[str, Any]:
 
 
 def settings_of(factory: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments by name, so that `factory(**settings)` builds the same model."""
+    """Return the arguments by name, so that `factory(**settings)` builds the same model; without what random numbers
+    are drawn from."""
+    args = tuple(item for item in args if not source_name(item))
+    kwargs = {name: item for name, item in kwargs.items() if not source_name(item)}
     if not args:
         return dict(kwargs)
     try:
-        bound = inspect.signature(factory).bind(*args, **kwargs)
+        signature = _signature(factory)
+        bound = signature.bind_partial(*args, **kwargs)
     except (TypeError, ValueError):
         return {"args": list(args), **kwargs}
     settings: dict[str, Any] = {}
     for name, value in bound.arguments.items():
-        kind = inspect.signature(factory).parameters[name].kind
+        kind = signature.parameters[name].kind
         if kind is inspect.Parameter.VAR_KEYWORD:
             settings.update(value)
         else:
             settings[name] = value
     return settings
+
+
+def _signature(factory: Any) -> inspect.Signature:
+    """Return the signature of a factory; of a class whose metaclass hides it, that of its constructor."""
+    found = inspect.signature(factory)
+    kinds = [item.kind for item in found.parameters.values()]
+    if not isinstance(factory, type) or kinds != [inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD]:
+        return found
+    own = inspect.signature(factory.__init__)
+    return own.replace(parameters=list(own.parameters.values())[1:])
 
 
 def _name(factory: Any) -> str:

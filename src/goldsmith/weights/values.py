@@ -6,7 +6,7 @@ import dataclasses
 import enum
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from goldsmith.errors.recipe import RecipeMisuse
@@ -115,6 +115,15 @@ def _by_data(value: Any) -> Any:
     if is_array(found) or type(found) in (int, float, complex):
         return found
     return None
+
+
+def check_shape(name: str, value: Any, shape: Sequence[int | None]) -> None:
+    """Refuse an output that does not have the shape that a recipe declares."""
+    if not is_array(value):
+        raise RecipeMisuse(f"output {name!r} declares a shape but is {type(value).__name__}, not an array")
+    actual = tuple(int(size) for size in value.shape)
+    if len(actual) != len(shape) or any(b not in (a, None) for a, b in zip(actual, shape, strict=True)):
+        raise RecipeMisuse(f"output {name!r} has shape {actual}, the recipe declares {tuple(shape)}")
 
 
 def plain(value: Any) -> Any:

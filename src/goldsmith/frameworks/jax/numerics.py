@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from typing import Any
@@ -93,6 +94,24 @@ def records_gradients() -> bool:
 
 
 # --- randomness, which is an argument: a key
+
+
+def setting_up() -> Any:
+    return unobserved()
+
+
+def source_name(value: Any) -> str:
+    if isinstance(value, jax.Array) and not isinstance(value, jax.core.Tracer):
+        raw = value.dtype == jnp.uint32 and value.shape == (2,)  # of `jax.random.PRNGKey`
+        return "jax.random.key" if raw or jax.dtypes.issubdtype(value.dtype, jax.dtypes.prng_key) else ""
+    streams = sys.modules.get("flax.nnx")
+    return "flax.nnx.Rngs" if streams is not None and isinstance(value, streams.Rngs) else ""
+
+
+def reseeded(value: Any, seed: int) -> Any:
+    if isinstance(value, jax.Array):
+        return jax.random.fold_in(value, seed)
+    return type(value)(**{name: jax.random.fold_in(value[name].key[...], seed) for name in value})
 
 
 def seed(seed: int, *, threads: int | None = None) -> None:

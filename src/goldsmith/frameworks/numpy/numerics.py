@@ -64,6 +64,18 @@ def undisturbed() -> Any:
     return contextlib.nullcontext()
 
 
+def setting_up() -> Any:
+    return contextlib.nullcontext()
+
+
+def source_name(value: Any) -> str:
+    return ""
+
+
+def reseeded(value: Any, seed: int) -> Any:
+    return value
+
+
 def without_gradients() -> Any:
     return contextlib.nullcontext()
 

@@ -104,6 +104,18 @@ def undisturbed() -> Any:
     return _disable_current_modes()
 
 
+def setting_up() -> Any:
+    return contextlib.nullcontext()
+
+
+def source_name(value: Any) -> str:
+    return ""
+
+
+def reseeded(value: Any, seed: int) -> Any:
+    return value
+
+
 def without_gradients() -> Any:
     return torch.no_grad()
 
