@@ -13,7 +13,7 @@ from typing import Any
 
 from goldsmith.foundation.nested import leaves_in
 from goldsmith.frameworks.framework import arrays_of, is_module
-from goldsmith.gold.arrays import is_array, is_tensor
+from goldsmith.gold.arrays import as_numpy, is_array, is_tensor
 from goldsmith.weights.values import array_like
 
 _MAX_DEPTH, _MAX_ITEMS = 8, 10_000
@@ -188,7 +188,7 @@ def _holds(holder: Any, array: Any) -> bool:
 def _are_close(one: Any, two: Any) -> bool:
     import numpy as np
 
-    mine, theirs = (np.asarray(item.detach() if is_tensor(item) else item) for item in (one, two))
+    mine, theirs = as_numpy(one), as_numpy(two)
     return bool(np.allclose(mine, theirs, rtol=1e-6, atol=1e-12, equal_nan=True))
 
 

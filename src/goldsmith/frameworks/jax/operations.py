@@ -117,7 +117,7 @@ class _Observed(core.Trace):  # type: ignore[misc]
                 self._read(jaxpr)
         else:
             self._note(primitive.name, args, results, params)
-            self.unknown = self.unknown or any(map(_is_rounded_outside, args))
+        self.unknown = self.unknown or any(map(_is_rounded_outside, args))
         if self._opens:
             results = [self._changed(primitive.name, item) for item in results]
         return results if primitive.multiple_results else results[0]

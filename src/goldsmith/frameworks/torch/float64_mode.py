@@ -205,7 +205,7 @@ def noting_dtypes(torch: Any, purity: Watch) -> Iterator[None]:
             yield
     finally:
         names = {str(dtype).removeprefix("torch.") for dtype in seen}
-        purity.rounded_to = tuple(sorted(names | _in_products(torch)))
+        purity.rounded_to = tuple(sorted({*purity.rounded_to, *names, *_in_products(torch)}))
 
 
 def _in_products(torch: Any) -> set[str]:
