@@ -18,7 +18,7 @@ def guess_notes(carried: CarriedWeights, reasons: Iterable[str] = ()) -> list[st
         pairs = f": {_some(guess.pairs)}" if guess.pairs else ""
         by = f"by {_and(guess.by)}"
         if guess.sure == PROVEN:
-            found.append(f"weights were placed by a guess, and the two agree so: {_some(guess.pairs)}")
+            found.append(f"weights were placed by a guess, which the outputs confirm: {_some(guess.pairs)}")
         else:
             agree = f", {guess.right} of {guess.of} modules agree by it" if guess.of else ""
             found.append(f"weights were placed by a guess, {by}{pairs}. It is {guess.sure}, not proven{agree}")

@@ -69,7 +69,7 @@ NEW = {"mix": "attention", "before": "norm1", "after": "norm2", "place": "positi
 def test_weights_in_another_order_are_placed_if_the_two_then_agree() -> None:
     found = goldsmith.parity(Block(OLD), Block(NEW), x)
     assert found, str(found)
-    assert any("placed by a guess, and the two agree so" in note for note in found.report.notes)
+    assert any("placed by a guess, which the outputs confirm" in note for note in found.report.notes)
 
 
 def test_if_they_do_not_agree_the_guess_is_told_and_the_lines_that_are_proposed_say_the_same(tmp_path: Path) -> None:
