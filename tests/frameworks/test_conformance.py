@@ -48,7 +48,7 @@ def jax_sample() -> Sample:
     jnp = jax.numpy
 
     def array(dtype: str, values: list[float]) -> Any:
-        with jax.enable_x64(True):
+        with framework("jax").arrays.wide():
             return jnp.asarray(np.asarray(values).astype("int64" if dtype.startswith("u") else "float64")).astype(dtype)
 
     return Sample(

@@ -36,6 +36,18 @@ def test_small_dtypes_keep_every_number(dtype: str) -> None:
     assert leaf_facts("x", array).max == max(numbers)
 
 
+@pytest.mark.parametrize("dtype", SMALL)
+def test_small_dtypes_are_compared_exactly_unless_told_otherwise(dtype: str) -> None:
+    array = jnp.asarray([0.0, 1.0, 3.0, 6.0]).astype(dtype)
+    other = jnp.asarray([0.0, 1.0, 3.0, 7.0]).astype(dtype)
+    assert goldsmith.compare(array, np.asarray(array))
+    found = goldsmith.compare({"x": other}, {"x": array})
+    assert not found
+    assert "ulps" not in str(found)
+    assert goldsmith.compare(other, array, atol=1)
+    assert not goldsmith.compare(array, array.astype(jnp.float32)), "another dtype"
+
+
 @pytest.mark.parametrize("dtype", ["bfloat16", *SMALL])
 def test_files_of_numpy_hold_small_dtypes_and_need_no_jax_to_be_read(dtype: str, tmp_path: Path) -> None:
     array = jnp.asarray([0.0, 1.0, 3.0, 6.0]).astype(dtype)

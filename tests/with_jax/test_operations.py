@@ -12,6 +12,7 @@ import pytest
 from flax import nnx
 
 from goldsmith.frameworks.framework import conditions, undisturbed
+from goldsmith.frameworks.jax.arrays import wide
 from goldsmith.gold.arrays import as_numpy
 
 MATRIX = jax.random.normal(jax.random.key(1), (8, 8))
@@ -89,11 +90,11 @@ def test_noise_reaches_it_and_is_of_the_size_of_rounding(function: Callable[[Any
 @pytest.mark.parametrize("function", FUNCTIONS, ids=names)
 def test_in_float64_it_computes_in_float64(function: Callable[[Any], Any]) -> None:
     x = inputs()
-    with jax.enable_x64(True):
-        exact = as_numpy(function(x.astype(jnp.float64)))
-        wide = x.astype(jnp.float64)
+    with wide():
+        given = x.astype(jnp.float64)
+        exact = as_numpy(function(given))
     with conditions(precision="float64") as watch:
-        found = function(wide)
+        found = function(given)
     assert found.dtype == jnp.float64
     assert watch.pure
     assert not watch.foreign
@@ -102,10 +103,10 @@ def test_in_float64_it_computes_in_float64(function: Callable[[Any], Any]) -> No
 
 def test_a_norm_that_asks_for_float32_is_computed_in_float64_too() -> None:
     def norm(x: Any) -> Any:
-        wide = x.astype(jnp.float32)
-        return (wide * jax.lax.rsqrt(jnp.mean(wide**2, -1, keepdims=True) + 1e-6)).astype(x.dtype)
+        own = x.astype(jnp.float32)
+        return (own * jax.lax.rsqrt(jnp.mean(own**2, -1, keepdims=True) + 1e-6)).astype(x.dtype)
 
-    with jax.enable_x64(True):
+    with wide():
         x = jnp.linspace(1, 2, 16, dtype=jnp.float64).reshape(2, 8)
         exact = np.asarray(x) / np.sqrt((np.asarray(x) ** 2).mean(-1, keepdims=True) + 1e-6)
     for function in (norm, jax.jit(norm), lambda y: jax.jvp(norm, (y,), (jnp.ones_like(y),))[0]):
@@ -113,7 +114,7 @@ def test_a_norm_that_asks_for_float32_is_computed_in_float64_too() -> None:
             found = function(x)
         assert watch.pure
         assert np.allclose(as_numpy(found), exact, rtol=1e-13)
-    with jax.enable_x64(True):
+    with wide():
         assert not np.allclose(as_numpy(jax.jit(norm)(x)), exact, rtol=1e-13), "what ran here is found again by others"
 
 
@@ -129,7 +130,7 @@ def test_a_norm_that_asks_for_float32_is_computed_in_float64_too() -> None:
     ids=["float32", "bits", "callback", "numpy", "product"],
 )
 def test_what_rounds_in_a_run_in_float64_is_not_called_pure(function: Callable[[Any], Any]) -> None:
-    with jax.enable_x64(True):
+    with wide():
         x = jnp.linspace(0.1, 1, 64, dtype=jnp.float64).reshape(8, 8)
     with conditions(precision="float64") as watch:
         function(x)

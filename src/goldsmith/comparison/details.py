@@ -31,7 +31,7 @@ class Details:
         self._far: list[tuple[tuple[float, float], Block]] = []
         self._products = 0.0
         self._ours = SumOfSquares()
-        self._has_ulps = route.actual is route.gold and route.gold.kind == "f"
+        self._has_ulps = route.actual is route.gold and route.gold.kind == "f" and bool(route.gold.significand)
         self.ulps: int | None = 0 if self._has_ulps else None
         self.rtol_alone = math.inf
         self.atol_alone = math.inf

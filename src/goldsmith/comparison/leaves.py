@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -164,6 +165,8 @@ def _array(array: Array, path: str) -> Leaf:
     if dtype.name == "bfloat16":  # ml_dtypes
         return Leaf(array.view(np.uint16), BFLOAT16)
     form = FORMS.get(dtype.name) if dtype.kind in "biufc" else None
+    if form is None and (small := _small(dtype)) is not None:
+        return Leaf(arrays_of(array).to_numpy(array), small)
     if form is None:
         raise NotComparable(path, f"an array of {dtype}", "convert it to numbers with .astype")
     if not dtype.isnative:
@@ -172,12 +175,22 @@ def _array(array: Array, path: str) -> Leaf:
     return Leaf(array, form)
 
 
+@functools.cache
+def _small(dtype: Any) -> Form | None:
+    """Return the form of a float or integer of few bits that `ml_dtypes` adds to NumPy; None for any other dtype. They
+    are compared exactly unless a tolerance is given, with their numbers in wider arrays, whose bits say nothing."""
+    if getattr(getattr(dtype, "type", None), "__module__", "") != "ml_dtypes":
+        return None
+    return Form(dtype.name, "i" if "int" in dtype.name else "f")
+
+
 def _tensor(tensor: Any, path: str) -> Leaf:
     arrays = arrays_of(tensor)
     refused = arrays.refusal(tensor)
     if refused is not None:
         raise NotComparable(path, *refused)
-    form = _OF_TENSOR.get(tensor.dtype) or _OF_TENSOR.setdefault(tensor.dtype, FORMS.get(arrays.dtype(tensor)))
+    form = _OF_TENSOR.get(tensor.dtype)
+    form = form or _OF_TENSOR.setdefault(tensor.dtype, FORMS.get(arrays.dtype(tensor)) or _small(tensor.dtype))
     if form is None:
         raise NotComparable(path, f"a tensor of {tensor.dtype}", "convert it with .float() or .to(torch.complex64)")
     if arrays.device_of(tensor) is not None:
