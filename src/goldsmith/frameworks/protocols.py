@@ -218,6 +218,13 @@ class Models(Protocol):
         """Call with a module, its arguments and what it returned; if it raises, with None, and only if `always`."""
         ...
 
+    USUAL_GAIN: float
+    """The variance that its layers give their weights unless told otherwise, times the number of inputs."""
+
+    def usual_draw(self, module: Any) -> tuple[float, int] | None:
+        """Return that of a layer of the library itself, and how many inputs it has; None for any other module."""
+        ...
+
     def weights(self, model: Any) -> dict[str, Any]:
         """Return a model's weights and the other arrays that it keeps, by name."""
         ...

@@ -25,6 +25,7 @@ from goldsmith.recipe.decorators import CHECKPOINT, CaseDefinition, check_allow
 from goldsmith.recipe.initial_weights import SEEDS, check_varies, draw_weights, statistics_of, telling_statistics
 from goldsmith.recipe.reused_draws import RecordedDraws
 from goldsmith.weights import models
+from goldsmith.weights.crossing import refuse_usual_draws
 from goldsmith.weights.gold_inputs import GoldInputs
 from goldsmith.weights.load_objects import LoadedObject, SettledByRecipe
 from goldsmith.weights.loaded import LoadedModel
@@ -147,6 +148,8 @@ class Case:
             raise RecipeMisuse(f"case.initial: {name} has no weights that could be described")
         if self._given is None:
             check_varies(self._built[name], name, draws)
+        else:
+            refuse_usual_draws(self._settled.get(name), draws)
         facts = (self.weight_facts if self._given is None else self._given.facts).get(name, WeightFacts())
         if self._given is None:
             telling = {path: kinds for path, item in draws.items() if (kinds := telling_statistics(item))}

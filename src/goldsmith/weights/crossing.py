@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
-from goldsmith.frameworks.framework import Framework, framework_of, models_of
+from goldsmith.frameworks.framework import Framework, active, framework_of, models_of
 from goldsmith.gold.facts import WeightFacts
 from goldsmith.gold.safetensors_reader import Bfloat16
 from goldsmith.weights.loaded import LoadedModel
@@ -86,9 +86,36 @@ class LoadedAcross(LoadedModel):
         return self.inner.extra
 
 
+_LIKE_USUAL = 0.02
+"""How far the spread over 48 seeds may be from the usual one, relative to that: other usual ones differ by 73 %."""
+
+
 class NeedsOwnForm(Exception):
     """Something that a recipe does with a submission cannot cross to the submission's framework: staff are to write the
     case in another way. The message says what."""
+
+
+def refuse_usual_draws(loaded: Any, draws: Mapping[str, Any]) -> None:
+    """Refuse to judge how weights are initialised that layers of another framework draw as they usually do, if those of
+    the recipe's framework do it in another way: that is no choice of who wrote the submission."""
+    if not isinstance(loaded, LoadedAcross):
+        return
+    other = loaded.held.other
+    modules = other.models.modules(loaded.inner.model)
+    own = next(item for item in active() if loaded.model is not None and isinstance(loaded.model, item.models.TYPES))
+    for item in loaded.placed:
+        layer = modules.get(item.theirs[0].rpartition(".")[0]) if len(item.theirs) == 1 else None
+        usual = other.models.usual_draw(layer) if layer is not None else None
+        drawn = draws.get(item.gold[0]) if len(item.gold) == 1 else None
+        if usual is None or drawn is None or usual[0] == own.models.USUAL_GAIN or drawn[0].ndim < 2:
+            continue
+        gain, inputs = usual
+        if abs(float(drawn.std()) / (gain / inputs) ** 0.5 - 1) < _LIKE_USUAL:
+            kind, package = type(layer).__name__, type(layer).__module__.partition(".")[0]
+            raise NeedsOwnForm(
+                f"{item.theirs[0]} is initialised as {kind} of {package} does by default, which is not what layers of "
+                f"{own.name} do: its initial weights are not judged"
+            )
 
 
 def mapped(function: Callable[[Any], Any], value: Any) -> Any:

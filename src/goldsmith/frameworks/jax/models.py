@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -56,6 +57,18 @@ def is_library_class(kind: type) -> bool:
 
 
 # --- weights
+
+USUAL_GAIN = 1.0
+
+
+def usual_draw(module: Any) -> tuple[float, int] | None:
+    """Flax draws kernels with a variance of one over the number of inputs, Equinox with a third of that, as torch."""
+    package, kind = type(module).__module__.partition(".")[0], type(module).__name__
+    if package == "flax" and kind in ("Linear", "Conv"):
+        return USUAL_GAIN, math.prod(module.kernel.shape[:-1])
+    if package == "equinox" and kind in ("Linear", "Conv", "Conv1d", "Conv2d", "Conv3d"):
+        return USUAL_GAIN / 3, math.prod(module.weight.shape[1:])
+    return None
 
 
 def weights(model: Any) -> dict[str, Any]:

@@ -50,6 +50,17 @@ def is_library_class(kind: type) -> bool:
 
 # --- weights
 
+USUAL_GAIN = 1 / 3
+
+
+def usual_draw(module: Any) -> tuple[float, int] | None:
+    layers = (torch.nn.Linear, torch.nn.modules.conv._ConvNd)
+    return (
+        (USUAL_GAIN, module.weight[0].numel())
+        if type(module).__module__.startswith("torch.") and isinstance(module, layers)
+        else None
+    )
+
 
 def weights(model: Any) -> dict[str, Any]:
     found = {name: value for name, value in model.state_dict().items() if is_array(value)}
