@@ -449,6 +449,10 @@ class Process(Protocol):
         """Import all that children will need, before they are forked; start no thread."""
         ...
 
+    def keep_to(self, device: str) -> None:
+        """See to it that what asks for no device is computed on this one, where that is the library's own choice."""
+        ...
+
     def devices(self) -> list[str]:
         """List the devices besides the CPU."""
         ...

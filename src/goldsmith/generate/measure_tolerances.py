@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -49,6 +50,7 @@ _TIMEOUT_FACTOR = 20
 PLAIN_INSTRUCTIONS = {"ATEN_CPU_CAPABILITY": "default", "ONEDNN_MAX_CPU_ISA": "SSE41", "MKL_CBWR": "COMPATIBLE"}
 if platform.machine() in ("x86_64", "AMD64"):
     PLAIN_INSTRUCTIONS["OPENBLAS_CORETYPE"] = "Nehalem"
+    PLAIN_INSTRUCTIONS["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_cpu_max_isa=SSE4_2".strip()
 
 
 IN_FLOAT64 = Conditions(name=FLOAT64, precision=FLOAT64, halves=True)
@@ -183,9 +185,9 @@ def _run_trials(
 
 def _used_plain_instructions(ending: ProcessExit) -> bool:
     """Return whether a child forked from a process with torch could still choose: torch chooses its instructions when
-    it first computes something, which that process does not do."""
+    it first computes something, which that process does not do. Other libraries do not tell, and choose as late."""
     environment = ending.result.environment if ending.result else None
-    return environment is None or environment.cpu_capability == "DEFAULT"
+    return environment is None or environment.cpu_capability in (None, "DEFAULT")
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,8 @@ KEPT_VARIABLES = (
     "NVIDIA_TF32_OVERRIDE", "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE", "TORCHDYNAMO_DISABLE",
 )  # fmt: skip
 """Variables that affect numerical results or how programs are found. All others may be secrets."""
+_KEPT_ENDINGS = ("XLA_FLAGS", "_ENABLE_X64", "_DEFAULT_MATMUL_PRECISION", "_NUMPY_DTYPE_PROMOTION")
+"""How more of them end, which say in what a library computes."""
 
 _FOLDERS = {
     "HOME": "", "TMPDIR": "tmp", "XDG_CACHE_HOME": ".cache", "XDG_CONFIG_HOME": ".config",
@@ -66,7 +68,8 @@ def clean_environment(
 ) -> dict[str, str]:
     """Return what is kept of an environment (default: this process's own): nothing private, every folder in `home`."""
     before = os.environ if environment is None else environment
-    kept = {name: before[name] for name in (*KEPT_VARIABLES, *keep) if name in before}
+    wanted = {*KEPT_VARIABLES, *keep, *(name for name in before if name.endswith(_KEPT_ENDINGS))}
+    kept = {name: value for name, value in before.items() if name in wanted}
     folders = {name: str(Path(home, below)) for name, below in _FOLDERS.items()}
     return {**kept, **folders, "USER": _USER, "LOGNAME": _USER}
 

@@ -103,7 +103,7 @@ def _run(job: Job, own_code: OwnCode) -> Result:
     if isinstance(job, ReplayJob):
         corrected_imports.install(job.corrections, Path(job.folder), Path(job.recipe))
     os.chdir(job.folder)
-    seed_everything(job.seed, threads=job.threads)
+    seed_everything(job.seed, threads=job.threads, device=job.device)
     session = _session(job, own_code)
     entry.activate(session)
     try:

@@ -16,6 +16,12 @@ def preload() -> None:
     import jax.numpy  # noqa: F401
 
 
+def keep_to(device: str) -> None:
+    """Keep to the CPU, where JAX would take an accelerator; too late once its backend has been started."""
+    if device == "cpu" and not is_started():
+        jax.config.update("jax_platforms", "cpu")
+
+
 def devices() -> list[str]:
     """List the devices besides the CPU, by the names that all libraries use."""
     return [name for name, _ in _others()]
