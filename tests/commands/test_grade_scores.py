@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import random
 import re
+import time
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -353,6 +354,18 @@ def test_a_terminal_has_the_live_table_while_it_lasts() -> None:
         GradingProgress(shown, 8).finished(a_class()[0])
     assert "ada          differs" in text.getvalue()
     assert "1 of 8 graded" in text.getvalue()
+
+
+def test_a_log_that_waits_says_for_how_long_and_no_line_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    text, now = io.StringIO(), [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    shown = ShownProgress(Console(file=text, width=80))
+    shown.begin("hw1")
+    shown.step("case 1 of 3", stage="5/9 generate")
+    for now[0] in (6.0, 12.0):
+        shown.tick()
+    line = "hw1: 5/9 generate, case 1 of 3"
+    assert text.getvalue().splitlines() == [line, f"{line}, 6 s", f"{line}, 12 s"]
 
 
 def test_the_report_for_machines_has_every_submission() -> None:

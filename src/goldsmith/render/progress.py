@@ -30,7 +30,7 @@ class ShownProgress(Progress):
 
     def __init__(self, console: Console, *, verbose: bool = False) -> None:
         self._console, self._verbose = console, verbose
-        self._name = self._stage = self._detail = ""
+        self._name = self._stage = self._detail = self._line = ""
         self._began = self._said = time.monotonic()
         self._spinner = Spinner("dots")
         self._live: Live | None = None
@@ -92,8 +92,11 @@ class ShownProgress(Progress):
 
     def _say(self) -> None:
         self._said = time.monotonic()
+        line = f"{self._name}: {', '.join(filter(None, (self._stage, self._detail)))}"
+        took = f", {time.monotonic() - self._began:.0f} s" if line == self._line else ""
+        self._line = line
         if self._stage or self._detail:
-            self.log(f"{self._name}: {', '.join(filter(None, (self._stage, self._detail)))}")
+            self.log(f"{line}{took}")
 
     def _picture(self) -> Group:
         parts = [(f"{self._name}  ", "bold"), (f"{self._stage}  " if self._stage else "", "cyan")]
