@@ -18,7 +18,7 @@ from goldsmith.gold.tolerances import MOSTLY, NOISY_SAFETY, SAFETY, Tolerance, f
 from goldsmith.judge.policy import FINEST_OF_PARITY
 from goldsmith.judge.traces import Call, calls_in, farthest, in_order_of_return
 from goldsmith.runs.conditions import OWN, WIDE
-from goldsmith.runs.implementation import Implementation
+from goldsmith.runs.implementation import GRADIENTS, INPUT_GRADIENTS, Implementation
 from goldsmith.runs.requests import RunRequest
 from goldsmith.runs.run import Run
 
@@ -136,13 +136,28 @@ def rounded_values(run: Callable[[RunRequest], Run], request: RunRequest, wide: 
     """Return the first value of a run in float64 that was not computed in it, and the dtype that it was rounded to.
 
     Numbers that fit into float32 do not show it by themselves, since inputs are such numbers, too: others are tried.
+    What is zero but for rounding, such as the gradient of a key's bias, shows nothing.
     """
-    rounded = {path: values for path, values in _numbers(wide.values).items() if not is_float64(values)}
+    found = _numbers(wide.values)
+    least = _OTHER_BITS * max((_size(values) for path, values in found.items() if _is_gradient(path)), default=0.0)
+    rounded = {
+        path: values
+        for path, values in found.items()
+        if not is_float64(values) and not (_is_gradient(path) and _size(values) <= least)
+    }
     if not rounded:
         return None
     others = _numbers(run(request.under(noise=1, unit=_OTHER_BITS, traced=False)).values)
     still = (path for path in rounded if path in others and not is_float64(others[path]))
     return next(((path, computed_dtype(rounded[path], WIDE)) for path in still), None)
+
+
+def _is_gradient(path: str) -> bool:
+    return path.partition(".")[0] in (GRADIENTS, INPUT_GRADIENTS)
+
+
+def _size(values: Any) -> float:
+    return float(abs(values).max(initial=0.0))
 
 
 def _noisy(request: RunRequest, seed: int, precision: str) -> RunRequest:
