@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 
 from goldsmith.foundation.nested import leaves_in, map_tree
-from goldsmith.frameworks.jax.trees import PART, LinenModel, modules_in, overwrite, with_arrays
+from goldsmith.frameworks.jax.trees import PART, LinenModel, is_number, modules_in, overwrite, with_arrays
 
 Batches = tuple[tuple[bool, ...], ...]
 """For each array of a call, whether it is one of a batch: of all `vmap`s around the call, the outermost first."""
@@ -25,8 +25,9 @@ _handles: dict[tuple[int, str], list[_Handle]] = {}
 """By the identity of a module; of what is inside a model of linen, by the model's and the name."""
 _patched: dict[type, tuple[Any, int]] = {}
 """The `__call__` of each class that is patched, and how many listeners there are."""
-_batches: dict[int, tuple[Any, Batches]] = {}
-"""In which batches a module was called last, with a reference that says whether it is still that module."""
+_last_calls: dict[int, tuple[Any, Batches, dict[str, Any]]] = {}
+"""In which batches a module was called last, and with which random keys by name, which no form of a call holds; with a
+reference that says whether it is still that module."""
 _open: list[Any] = []
 """The modules whose calls have not ended."""
 
@@ -113,7 +114,8 @@ def _told(module: Any, shown: Any, call: Callable[..., Any], args: Any, kwargs: 
     if given is None:
         return call(*args, **kwargs)
     with contextlib.suppress(TypeError):
-        _batches[id(module)] = weakref.ref(module), _batches_of([args, kwargs])
+        keys = {name: item for name, item in kwargs.items() if isinstance(item, jax.Array) and not is_number(item)}
+        _last_calls[id(module)] = weakref.ref(module), _batches_of([args, kwargs]), keys
     for handle in handles:
         if handle.enter is not None:
             handle.enter(shown, *given)
@@ -155,14 +157,14 @@ def telling_of_parts(model: LinenModel) -> contextlib.AbstractContextManager[Any
 class Alone:
     """One module of a model, that can be called as it was called in the model's last call that was listened to."""
 
-    def __init__(self, model: Any, name: str, batches: Batches | None = None) -> None:
+    def __init__(self, model: Any, name: str, called: tuple[Batches, dict[str, Any]] | None = None) -> None:
         self.model, self.name = model, name
         self.module = modules_in(model)[name]
-        reference, known = _batches.get(id(self.module), (lambda: None, ()))
-        self._batches = batches if batches is not None else known if reference() is self.module else ()
+        reference, *known = _last_calls.get(id(self.module), (lambda: None, (), {}))
+        self._batches, self._keys = called or (known if reference() is self.module else ((), {}))
 
     def with_weights(self, weights: Any) -> Alone:
-        return Alone(with_arrays(self.model, weights), self.name, self._batches)
+        return Alone(with_arrays(self.model, weights), self.name, (self._batches, self._keys))
 
     def set_training(self, training: bool) -> Alone:
         from goldsmith.frameworks.jax.models import set_training
@@ -176,7 +178,7 @@ class Alone:
         call = self.module
         if isinstance(self.model, LinenModel):
             call = functools.partial(self.module.apply, _inside(self.model.tree, self.name))
-        return _in_batches(call, self._batches, args, kwargs)
+        return _in_batches(call, self._batches, args, self._keys | kwargs)
 
 
 def _inside(tree: Any, name: str) -> Any:
