@@ -101,12 +101,14 @@ def carry_weights(both: BothSides, *, keep: bool) -> Carried:
         own = pair_own_weights(both, weights, first, ModuleScores(both).call_orders)
         both.notes += own.notes
         return Carried(own.loaded, own.missing)
+    if _stored_otherwise(mine, theirs) and (first.unplaced or first.assumed):
+        return _guess(both, weights, first, [])  # shapes and order alone say little then
     far = float("inf") if first.unplaced else both.distance()
     if far <= AGREEING:
         return Carried(first)
     tried = [] if first.unplaced else [_Arrangement(plain, first, far)]
     others = [LoadRequest(facts=mine.facts, layout=layout) for layout in first.layouts]
-    turned = () if KERNEL in (*mine.kinds.values(), *theirs.kinds.values()) else turned_matrices(mine, theirs)
+    turned = turned_matrices(mine, theirs)
     others += [LoadRequest(facts=mine.facts, turned=turned)] if turned else []
     for request in others:
         loaded = both.candidate.load(weights, request)
@@ -119,13 +121,13 @@ def carry_weights(both: BothSides, *, keep: bool) -> Carried:
     if not first.unplaced and not first.assumed:  # by names and rules alone
         nearest = min(tried, key=lambda item: item.far)
         return Carried(both.candidate.load(weights, nearest.request))
-    if _resized(first.unplaced, first.free):  # no guess is worth trying
-        raise CannotCarry(first, both.described)
     return _guess(both, weights, first, tried)
 
 
 def _guess(both: BothSides, weights: Any, first: Loaded, tried: list[_Arrangement]) -> Carried:
     """Try guesses; take the one under which the two agree, else the one under which most modules do."""
+    if _resized(first.unplaced, first.free):  # no guess is worth trying
+        raise CannotCarry(first, both.described)
     scores = ModuleScores(both)
     facts = both.described[0].facts
     guesses = guess_places(*both.described, scores.call_orders())
@@ -135,6 +137,8 @@ def _guess(both: BothSides, weights: Any, first: Loaded, tried: list[_Arrangemen
         found = _try(both, weights, guess, LoadRequest(facts=facts, guessed=guess.rules, missing=guess.missing))
         if found is None:
             continue
+        if number == 0 and guess.is_certain and not found.missing and found.far > AGREEING:
+            return Carried(found.loaded, lines=_lines(guess, found.loaded))
         if guess.against and found.far <= AGREEING and not found.missing:
             swapped = swapped or (_against_names(guess),)
         same = next((place for place, item in enumerate(tried) if item.is_same(found)), None)
@@ -143,9 +147,10 @@ def _guess(both: BothSides, weights: Any, first: Loaded, tried: list[_Arrangemen
                 tried[same] = replace(tried[same], guess=guess, by_names=by_names, confirmed=number == 0)
             continue
         if found.far <= AGREEING and not found.missing and not guess.against:
-            placed = [name for mine, _ in found.loaded.placed for name in mine]
-            return Carried(found.loaded, guess=_proven(guess, found.loaded), lines=tuple(guess.lines(placed)))
+            return Carried(found.loaded, guess=_proven(guess, found.loaded), lines=_lines(guess, found.loaded))
         tried.append(replace(found, by_names=by_names))
+    if not tried and not first.unplaced:
+        tried = [_Arrangement(LoadRequest(facts=facts), first, both.distance())]
     if all(item.is_against_names for item in tried):
         raise CannotCarry(first, both.described)
     named = [number for number, item in enumerate(tried) if item.by_names]
@@ -162,9 +167,14 @@ def _guess(both: BothSides, weights: Any, first: Loaded, tried: list[_Arrangemen
     excuses = missing_lines(missing, names_to_place(both.described[0]))
     if not loaded.assumed or (best.confirmed and not _rivals(best, rest)):
         return Carried(loaded, missing, lines=tuple(excuses), notes=swapped)
-    placed = [name for mine, _ in loaded.placed for name in mine]
-    lines = best.guess.lines(placed) if best.guess else []
+    lines = _lines(best.guess, loaded) if best.guess else ()
     return Carried(loaded, missing, _unproven(best, rest), (*lines, *excuses), swapped)
+
+
+def _stored_otherwise(mine: Described, theirs: Described) -> bool:
+    """Say whether the two are of libraries that store weights each in its own way."""
+    kernels = [KERNEL in side.kinds.values() for side in (mine, theirs)]
+    return mine.library != theirs.library or kernels[0] != kernels[1]
 
 
 def _rivals(best: _Arrangement, rest: list[_Arrangement]) -> list[_Arrangement]:
@@ -183,6 +193,10 @@ def _try(both: BothSides, weights: Any, guess: WeightGuess, request: LoadRequest
 
 
 # --- what is said of a guess ----------------------------------------------------------------------------------------
+
+
+def _lines(guess: WeightGuess, loaded: Loaded) -> tuple[str, ...]:
+    return tuple(guess.lines([name for mine, _ in loaded.placed for name in mine]))
 
 
 def _proven(guess: WeightGuess, loaded: Loaded) -> WeightGuessReport:

@@ -13,7 +13,7 @@ from goldsmith.weights.leaves import leaf_of
 from goldsmith.weights.roles import roles_of
 from goldsmith.weights.rule_lines import line_of, no_counterpart_line
 from goldsmith.weights.rules import INDEX, Rule, match, rule_of
-from goldsmith.weights.unit_fits import axes_of_biases
+from goldsmith.weights.unit_fits import axes_of_biases, is_certain
 from goldsmith.weights.unit_pairs import (
     CALLS,
     NAMES,
@@ -48,6 +48,11 @@ class WeightGuess:
         """Return the guess as rules."""
         found = [rule for pair in self.pairs for rule in _rules(pair)]
         return (*found, *(GuessedRule(gold=(one,), theirs=(two,)) for one, two in self.tied))
+
+    @property
+    def is_certain(self) -> bool:
+        """Say whether names are the same on both sides, and kinds leave one way to store each weight."""
+        return all(not pair.is_fused and is_certain(pair.mine[0], pair.theirs[0]) for pair in self.pairs)
 
     @property
     def places(self) -> set[tuple[tuple[str, ...], tuple[str, ...]]]:

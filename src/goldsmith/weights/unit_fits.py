@@ -73,6 +73,13 @@ def penalty(mine: Unit, theirs: Unit, fit: Fit) -> float:
     return found + (fit.kind in (RESHAPED, PATCHES)) + 0.25 * (fit.kind == HEADS)
 
 
+def is_certain(mine: Unit, theirs: Unit) -> bool:
+    """Say whether units of one name, in libraries that store weights otherwise, can be stored in one way only."""
+    unlikely = {PATCHES, RESHAPED} | (set() if is_transposed(mine) or is_transposed(theirs) else {BACKWARDS})
+    ways = [fit for fit in ways_between(mine, theirs) if fit.kind not in unlikely]
+    return cross(mine, theirs) and mine.path == theirs.path and len(ways) == 1
+
+
 def is_transposed(unit: Unit) -> bool:
     """Say whether a unit is of a transposed convolution, as its class or a name says."""
     return _TRANSPOSED in f"{unit.layer} {unit.path}".lower()

@@ -75,7 +75,7 @@ def exchanged(pairs: Sequence[UnitPair]) -> Iterator[list[UnitPair]]:
             next((pair for pair in _pairs(a.mine[0], b.theirs[0], NAMES) if pair.fit == a.fit), None)
             for a, b in ((one, two), (two, one))
         )
-        if first is None or second is None:
+        if first is None or second is None or (_is_of_one_name(one) and _is_of_one_name(two)):
             continue
         loss = one.score + two.score - first.score - second.score
         rest = [pair for pair in pairs if pair not in (one, two)]
@@ -83,6 +83,12 @@ def exchanged(pairs: Sequence[UnitPair]) -> Iterator[list[UnitPair]]:
         found.append((apart, loss, [*rest, first, second]))
     found.sort(key=lambda item: item[:2])
     yield from (pairs for _, _, pairs in found)
+
+
+def _is_of_one_name(pair: UnitPair) -> bool:
+    """Say whether the two have one name in libraries that call layers otherwise."""
+    mine, theirs = pair.mine[0], pair.theirs[0]
+    return cross(mine, theirs) and last_name(mine) == last_name(theirs)
 
 
 # --- scores -----------------------------------------------------------------------------------------------------------
