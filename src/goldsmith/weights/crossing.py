@@ -64,7 +64,7 @@ class LoadedAcross(LoadedModel):
             inner.stop_waiting()
             raise inner.unplaced
         self.inner, self.unplaced, self.idle, self.shared = inner, None, inner.idle, inner.shared
-        self.notes = inner.notes
+        self.notes, self.rounded = inner.notes, inner.rounded
         own, theirs = other.models.weights(inner.model), other.models.weight_facts(inner.model)
         values = inner.weights() | {name: own[name] for name in inner.extra if name not in theirs.buffers}
         tied = {name: names[0] for names in facts.tied for name in names[1:] if names[0] in values}

@@ -124,7 +124,7 @@ class ReplaySession(Session):
             failure=failure,
             coverage=self._coverage() if wanted.observe == "coverage" else None,
             applied=case.changes is None or case.changes.applied,
-            pure=self.watch.pure,
+            pure=self.watch.pure and not case.rounded,
             rounded_to=self.watch.rounded_to,
             unfinished=unfinished_imports(self.job),
             seconds=time.monotonic() - started,
@@ -235,6 +235,11 @@ class ReplayCase(Case):
         """Return a framework's model of this case with gold's weights in it; None if there is none."""
         found = self._settled.get(name)
         return found if isinstance(found, LoadedModel) else None
+
+    @property
+    def rounded(self) -> bool:
+        """Say whether a model keeps numbers that were rounded before anything was watched."""
+        return any(settled.rounded for settled in self._settled.values() if isinstance(settled, LoadedModel))
 
     @property
     def returned_none(self) -> str | None:

@@ -8,8 +8,9 @@ from typing import Any
 
 from goldsmith.frameworks.framework import arrays_of, models_of
 from goldsmith.frameworks.jax.arrays import from_numpy
-from goldsmith.gold.arrays import dtype_name, is_inexact
+from goldsmith.gold.arrays import dtype_name, is_inexact, numbers_of
 from goldsmith.gold.facts import WeightFacts
+from goldsmith.gold.precision import is_exact
 from goldsmith.weights.converted import ConvertedModel
 from goldsmith.weights.leaves import running_statistics
 from goldsmith.weights.planned import PlannedModel
@@ -34,6 +35,8 @@ class LoadedModule(PlannedModel):
         buffers = {name: own[name] for name in self._its.buffers}
         values |= self._own_buffers(buffers, lambda: models.weights(rebuild()))
         self._put(values)
+        kept = [array for name, array in own.items() if not values.keys() & self._same(name)]
+        self.rounded = any(map(_was_rounded, kept))
 
     def weights(self, model: Any = None) -> dict[str, Any]:
         return self._under_gold_names(self._models.weights(self.model if model is None else model))
@@ -119,6 +122,14 @@ def like_own(value: Any, own: Any) -> Any:
     if dtype_name(found) == dtype_name(own) or not is_inexact(own):
         return found
     return arrays.cast(found, dtype_name(own))
+
+
+def _was_rounded(array: Any) -> bool:
+    """Say whether numbers in float64 have no more digits than float32 has, and as many."""
+    if dtype_name(array) != "float64":
+        return False
+    numbers = numbers_of(array)
+    return bool((numbers == numbers.astype("float32")).all()) and not is_exact(numbers, "float32")
 
 
 def _array(value: Any) -> Any:
