@@ -197,13 +197,91 @@ EQUINOX = """
 """
 
 
+JAX_STARTER = '''
+    """Attention and an MLP."""
+
+    import jax.numpy as jnp
+    from flax import nnx
+
+
+    def softmax(scores):
+        raise NotImplementedError
+
+
+    class MLP(nnx.Module):
+        def __init__(self, width, hidden, *, rngs):
+            raise NotImplementedError
+
+        def __call__(self, x):
+            raise NotImplementedError
+
+
+    class Attention(nnx.Module):
+        def __init__(self, width, *, rngs):
+            raise NotImplementedError
+
+        def __call__(self, x):
+            raise NotImplementedError
+'''
+JAX_RECIPE = """
+    import jax
+    from flax import nnx
+
+    import goldsmith as gs
+    from net import MLP, Attention, softmax
+
+
+    @gs.case
+    def rows_that_sum_to_one(case):
+        scores = case.input("scores", lambda: 5 * jax.random.normal(jax.random.key(1), (3, 7)))
+        case.record("p", jax.jit(softmax)(scores))
+
+
+    @gs.case
+    def mlp(case):
+        model = case.model(MLP, 6, hidden=9, rngs=nnx.Rngs(0), weights="stress")
+        x = case.input("x", lambda: jax.random.normal(jax.random.key(2), (2, 5, 6)))
+        case.record("y", model(x))
+
+
+    @gs.case
+    def mlp_gradients(case):
+        model = case.model(MLP, 6, hidden=9, rngs=nnx.Rngs(0), weights="stress")
+        x = case.input("x", lambda: jax.random.normal(jax.random.key(3), (2, 5, 6)))
+        loss, gradients = nnx.value_and_grad(lambda model: (model(x) ** 2).mean())(model)
+        case.record("loss", loss)
+        case.record("gradients", nnx.to_pure_dict(gradients))
+
+
+    @gs.case
+    def attention(case):
+        model = case.model(Attention, 6, rngs=nnx.Rngs(0), weights="stress")
+        x = case.input("x", lambda: jax.random.normal(jax.random.key(4), (2, 5, 6)))
+        case.record("y", model(x))
+        case.record("of_x", jax.grad(lambda x: (model(x) ** 2).mean())(x))
+
+
+    if __name__ == "__main__":
+        gs.main()
+"""
+
+
 def torch_course(folder: Path, *, calibrate: bool = False) -> CourseOnDisk:
     """A course whose gold is torch's."""
+    return _course(folder, TORCH_STARTER, TORCH_SOLUTION, TORCH_RECIPE, calibrate=calibrate)
+
+
+def jax_course(folder: Path, *, calibrate: bool = False) -> CourseOnDisk:
+    """A course whose gold is JAX's."""
+    return _course(folder, JAX_STARTER, NNX, JAX_RECIPE, calibrate=calibrate)
+
+
+def _course(folder: Path, starter: str, solution: str, recipe: str, *, calibrate: bool) -> CourseOnDisk:
     course = CourseOnDisk(folder).write(
         {
-            "src/assignments/hw1/net.py": TORCH_STARTER,
-            "private/solutions/hw1/net_solution.py": TORCH_SOLUTION,
-            "src/assignments/hw1/generate_fixtures.py": TORCH_RECIPE,
+            "src/assignments/hw1/net.py": starter,
+            "private/solutions/hw1/net_solution.py": solution,
+            "src/assignments/hw1/generate_fixtures.py": recipe,
         }
     )
     return course.with_gold(calibrate=calibrate)

@@ -5,6 +5,7 @@ Whether everything a student wrote is right although the whole differs is not gu
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import functools
 import hashlib
@@ -17,6 +18,8 @@ import msgspec
 from goldsmith.errors.base import GoldsmithError
 from goldsmith.foundation.git import git
 from goldsmith.foundation.ignored_names import LITTER
+from goldsmith.foundation.syntax import syntax_tree
+from goldsmith.frameworks.framework import registered
 from goldsmith.gold.manifest import Manifest
 from goldsmith.judge.bounds import MAX_CODE_BYTES
 from goldsmith.source_code.parts import written_by_students
@@ -57,11 +60,13 @@ class Provided:
         beside = {name: [other for path, other in files.items() if path != name] for name in submitted}
         given = {name: [starter[name]] if name in importing else [] for name in submitted}
         free = changed_by_solution(target, starter)
+        ported = {name for name, content in submitted.items() if _is_in_another_library(starter[name], content)}
 
         def look(find: Callable[[bytes, bytes, Sequence[bytes]], list[str]]) -> dict[str, list[str]]:
             found = {
                 name: _found(find, starter[name], content, [*beside[name], *given[name]])
                 for name, content in submitted.items()
+                if name not in ported
             }
             return {
                 name: own
@@ -73,6 +78,7 @@ class Provided:
         notes = [
             f"{name} was run and not read: there are more than {MAX_CODE_BYTES // 2**10} KiB of code" for name in unread
         ]
+        notes += [f"{name} is written in another library: it has none of the provided code" for name in sorted(ported)]
         return cls(
             starter,
             submitted,
@@ -169,6 +175,23 @@ def _found(
         return find(starter, content, beside)
     except (RecursionError, MemoryError):
         return []
+
+
+def _is_in_another_library(starter: bytes, content: bytes) -> bool:
+    """Say whether a file imports another library of models than the starter's does."""
+    libraries = {item.name for item in registered()} - {"numpy"}
+    given, theirs = (_imported_packages(file) & libraries for file in (starter, content))
+    return bool(given and theirs) and not given & theirs
+
+
+def _imported_packages(content: bytes) -> set[str]:
+    try:
+        nodes = list(ast.walk(syntax_tree(content)))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return set()
+    named = {item.name for node in nodes if isinstance(node, ast.Import) for item in node.names}
+    named |= {node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module and not node.level}
+    return {name.partition(".")[0] for name in named}
 
 
 def _may_matter(starter: bytes, other: bytes, beside: Sequence[bytes]) -> list[str]:

@@ -7,14 +7,13 @@ A call is one operation of autograd's graph; what it passes back is computed whe
 from __future__ import annotations
 
 import contextlib
-import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
 
-from goldsmith.frameworks.framework import Framework, framework
+from goldsmith.frameworks.framework import Framework, framework, source_name
 from goldsmith.weights.crossing import ForeignWeights, LoadedAcross, NeedsOwnForm, arrays_in, converted, with_arrays
 from goldsmith.weights.crossing import across as crossing
 
@@ -31,12 +30,9 @@ def across(other: Framework, function: Callable[[list[Any]], Any], tensors: Sequ
 
 
 def constructed(kind: type, args: Sequence[Any], kwargs: Mapping[str, Any], seed: int) -> Any:
-    """Call a class without what it does not know and another framework has for chance: keys, and what holds them."""
-    parameters = inspect.signature(kind).parameters
-    if any(item.kind is inspect.Parameter.VAR_KEYWORD for item in parameters.values()):
-        return kind(*args, **kwargs)
-    plain = (bool, int, float, str, type(None), list, tuple, dict)
-    return kind(*args, **{key: item for key, item in kwargs.items() if key in parameters or isinstance(item, plain)})
+    """Call a class without what another framework draws random numbers from: keys, and what holds them."""
+    named = {key: item for key, item in kwargs.items() if not source_name(item)}
+    return kind(*(item for item in args if not source_name(item)), **named)
 
 
 class _Call:
