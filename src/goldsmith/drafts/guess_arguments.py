@@ -18,6 +18,7 @@ from goldsmith.drafts.documented_shapes import Sizes, annotated_shape, only_shap
 from goldsmith.drafts.specs import BOOLEANS, INTEGERS, UNIFORM, Array, Built, Code, Group, Literal, Spec, Steps
 from goldsmith.drafts.variations import distinct_settings
 from goldsmith.frameworks.framework import is_model_class
+from goldsmith.weights.models import signature_of
 
 _TEXT = "the cat sat on the mat, and the dog sat by it"
 _SETTINGS: tuple[tuple[str, Any], ...] = (
@@ -81,7 +82,7 @@ def guess(
 ) -> Iterator[dict[str, Spec]]:
     """Yield sets of arguments, the likeliest first; `about` is more text that may give shapes, `also` an optional
     argument to include."""
-    signature = inspect.signature(function)
+    signature = signature_of(function)
     parameters = list(signature.parameters.items())[skip:]
     required = [(name, item) for name, item in parameters if _is_needed(name, item) or name == also]
     guesser = _Guesser(function, known, f"{inspect.getdoc(function) or ''}\n{about}", len(required), depth)

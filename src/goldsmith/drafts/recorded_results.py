@@ -10,8 +10,8 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from goldsmith.frameworks.framework import arrays_of
-from goldsmith.gold.arrays import is_array, is_tensor
+from goldsmith.drafts.specs_of_values import library_of
+from goldsmith.gold.arrays import is_array
 from goldsmith.weights.values import first_of
 
 _CACHE_DOCUMENTED = re.compile(r"(?:^|\n)\s*(?:Returns?|Outputs?)\b.*\bcache\b", re.DOTALL)
@@ -51,7 +51,7 @@ def differentiable(result: Any, *, is_model: bool) -> tuple[str, Any]:
 
 
 def has_gradient(value: Any) -> bool:
-    return bool(is_tensor(value) and arrays_of(value).learns(value) and value.is_floating_point())
+    return bool(library_of(value) == "torch" and value.is_floating_point() and value.requires_grad)
 
 
 def _parameters_of(value: Any) -> dict[str, str]:

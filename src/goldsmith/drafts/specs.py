@@ -254,7 +254,8 @@ def value_of(spec: Spec) -> Any:
     if isinstance(spec, Built):
         made = getattr(importlib.import_module(spec.module), spec.name)
         model = made(**build(dict(spec.arguments)))
-        return model.eval() if spec.is_model and hasattr(model, "eval") else model
+        evaluating = model.eval() if spec.is_model and hasattr(model, "eval") else None
+        return model if evaluating is None else evaluating
     raise TypeError(f"{getattr(spec, 'what', spec)} cannot be written down")
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from goldsmith.drafts.contracts import Contract, Domain
 from goldsmith.drafts.specs import INTEGERS, Arguments, Array, Built, Group, Literal, Spec, arrays_in, map_spec, walk
+from goldsmith.weights.models import signature_of
 
 _OTHER_SIZES = (5, 7, 13, 9, 17, 19, 11, 23)
 _TEXTS = ("a", "", "The End. The end!  The\tEND\n", "naïve café, 東京 🙂 it's", "aaabbb aaab ab")
@@ -169,7 +170,7 @@ def other_options(function: Any, arguments: Arguments, skip: int = 0) -> list[di
     """Return values other than the default for options: all together first, then one by one."""
     found: dict[str, Spec] = {}
     try:
-        parameters = list(inspect.signature(function).parameters.items())[skip:]
+        parameters = list(signature_of(function).parameters.items())[skip:]
     except (TypeError, ValueError):
         return []
     for name, parameter in parameters:
@@ -293,7 +294,7 @@ def without_dropout(spec: Built) -> Built:
     """Set all dropout to 0, given or default: nothing else can draw what it drops."""
     kind = getattr(sys.modules.get(spec.module), spec.name, None)
     try:
-        parameters = inspect.signature(kind).parameters if kind else {}
+        parameters = signature_of(kind).parameters if kind else {}
     except (TypeError, ValueError):
         parameters = {}
     settings = dict(spec.arguments)

@@ -152,7 +152,7 @@ def settings_of(factory: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapp
     if not args:
         return dict(kwargs)
     try:
-        signature = _signature(factory)
+        signature = signature_of(factory)
         bound = signature.bind_partial(*args, **kwargs)
     except (TypeError, ValueError):
         return {"args": list(args), **kwargs}
@@ -166,7 +166,7 @@ def settings_of(factory: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapp
     return settings
 
 
-def _signature(factory: Any) -> inspect.Signature:
+def signature_of(factory: Any) -> inspect.Signature:
     """Return the signature of a factory; of a class whose metaclass hides it, that of its constructor."""
     found = inspect.signature(factory)
     kinds = [item.kind for item in found.parameters.values()]
