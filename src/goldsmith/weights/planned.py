@@ -9,7 +9,7 @@ Weights that are withheld from submissions come as zeros, and a model keeps its 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from goldsmith.frameworks.framework import arrays_of
@@ -17,7 +17,6 @@ from goldsmith.gold.arrays import dtype_name, numbers_of
 from goldsmith.gold.facts import WeightFacts
 from goldsmith.runs.notes import MAX_ITEMS, Names, Note
 from goldsmith.weights.axes import Shape
-from goldsmith.weights.guesses import guessed_rules
 from goldsmith.weights.leaves import is_statistic, running_statistics, says_kernel
 from goldsmith.weights.loaded import LoadedModel
 from goldsmith.weights.placement import BY_RULE, BY_SHAPE, Placed
@@ -83,7 +82,7 @@ class PlannedModel(LoadedModel):
         shared = shared_places(needed, aliases, self._adapter.rules)
         for name in shared:
             del wanted[name]
-        guessed = guessed_rules(wanted, shapes, kinds(), self._facts) if self._guesses(shapes) else ()
+        guessed = self._guessed(wanted, shapes, kinds)
         adapter = dataclasses.replace(self._adapter, rules=[*self._adapter.rules, *guessed])
         found = plan(wanted, shapes, adapter, self._layout, self._settings, turned=self._turned)
         found = _as_assumed(found, guessed)
@@ -104,9 +103,15 @@ class PlannedModel(LoadedModel):
             more = max(0, len(self._copies) - MAX_ITEMS)
             self.notes.append(Note("untied", tuple(item.names for item in self._copies[:MAX_ITEMS]), more))
 
-    def _guesses(self, shapes: Mapping[str, Shape]) -> bool:
-        """Say whether names are another library's: kernels here, weights there."""
-        return self._guessing and says_kernel(self._kept) != says_kernel(shapes)
+    def _guessed(
+        self, wanted: Mapping[str, Shape], shapes: Mapping[str, Shape], kinds: Callable[[], Mapping[str, str]]
+    ) -> Sequence[Rule]:
+        """Return rules for weights whose names are another library's: kernels here, weights there."""
+        if not self._guessing or says_kernel(self._kept) == says_kernel(shapes):
+            return ()
+        from goldsmith.weights.guesses import guessed_rules
+
+        return guessed_rules(wanted, shapes, kinds(), self._facts)
 
     def _require_equal(self, shared: Mapping[str, str], aliases: Mapping[str, str], found: Transplant) -> None:
         """Raise CannotPlace if two weights of gold's go into one, and are not the same numbers."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import re
 
+from goldsmith.weights.leaves import is_class_name
 from goldsmith.weights.rules import parts_named
 
 ATTENTION, FEED = "attention", "feed"
@@ -82,6 +83,8 @@ def roles_of(path: str) -> frozenset[str]:
     """Return what a module, or a weight of its own, may be for by its name and the names around it."""
     components = path.split(".")
     last = components[-1]
+    if is_class_name(last):
+        return frozenset()
     word = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", last).lower()
     parts = parts_named(last)
     if parts:
