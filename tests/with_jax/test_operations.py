@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -10,11 +11,15 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from flax import nnx
+from jax.sharding import Mesh, PartitionSpec
 
 from goldsmith.frameworks.framework import conditions, undisturbed
 from goldsmith.frameworks.jax.arrays import wide
 from goldsmith.gold.arrays import as_numpy
 
+shard_map = getattr(jax, "shard_map", None) or importlib.import_module("jax.experimental.shard_map").shard_map
+ROWS = PartitionSpec("rows")
+SHARDS = {"mesh": Mesh(np.array(jax.devices()[:1]), ("rows",)), "in_specs": ROWS, "out_specs": ROWS}
 MATRIX = jax.random.normal(jax.random.key(1), (8, 8))
 
 
@@ -61,6 +66,7 @@ FUNCTIONS: list[Callable[[Any], Any]] = [
     own_gradient,
     jax.vmap(jax.grad(lambda row: jnp.sum(own_gradient(row) ** 2))),
     jax.nn.softmax,
+    jax.jit(shard_map(plain, **SHARDS)),
 ]
 
 
@@ -125,9 +131,11 @@ def test_a_norm_that_asks_for_float32_is_computed_in_float64_too() -> None:
         lambda x: jax.lax.reduce_precision(x, 8, 7),
         lambda x: jax.pure_callback(lambda y: y, jax.ShapeDtypeStruct(x.shape, x.dtype), x),
         lambda x: x * np.float32(0.1),
+        lambda x: x + jnp.asarray(np.full(8, 0.1, np.float32)),
+        lambda x: shard_map(jnp.sin, **SHARDS)(x),
         jax.jit(lambda x: jax.lax.dot(x, x.T, preferred_element_type=jnp.float32)),
     ],
-    ids=["float32", "bits", "callback", "numpy", "product"],
+    ids=["float32", "bits", "callback", "number", "array", "shards", "product"],
 )
 def test_what_rounds_in_a_run_in_float64_is_not_called_pure(function: Callable[[Any], Any]) -> None:
     with wide():
@@ -135,6 +143,14 @@ def test_what_rounds_in_a_run_in_float64_is_not_called_pure(function: Callable[[
     with conditions(precision="float64") as watch:
         function(x)
     assert not watch.pure
+
+
+def test_a_backend_without_float64_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jax, "default_backend", lambda: "narrow")
+    monkeypatch.setattr(jnp, "float64", jnp.float32)
+    with pytest.raises(RuntimeError, match="JAX has no float64 on narrow"), conditions(precision="float64"):
+        pass
+    assert not jax.config.jax_enable_x64
 
 
 def test_dtypes_that_results_are_rounded_to_are_noted() -> None:

@@ -122,6 +122,13 @@ class _Observed(core.Trace):  # type: ignore[misc]
             results = [self._changed(primitive.name, item) for item in results]
         return results if primitive.multiple_results else results[0]
 
+    def stage_value(self, value: Any) -> Any:
+        self.unknown = self.unknown or _is_rounded_outside(value)
+        return core.eval_trace.stage_value(value)
+
+    def cur_qdd(self, value: Any) -> Any:
+        return core.eval_trace.cur_qdd(value)
+
     def process_custom_jvp_call(self, primitive: Any, fun: Any, jvp: Any, args: Sequence[Any], /, **_: Any) -> Any:
         with core.set_current_trace(self):
             return fun.call_wrapped(*args)
@@ -162,12 +169,26 @@ class _Observed(core.Trace):  # type: ignore[misc]
         return item
 
 
-def _as_evaluated(name: str) -> Callable[..., Any]:
-    return lambda self, *args, **kwargs: getattr(core.eval_trace, name)(*args, **kwargs)
+def _mapped(tree: Any, function: Callable[[Any], Any]) -> Any:
+    return jax.tree.map(function, tree)
 
 
-for _name in ("process_call", "process_map", "process_custom_transpose", "process_shard_map", "cur_qdd", "stage_value"):
-    setattr(_Observed, _name, _as_evaluated(_name))
+def _as_a_whole(name: str) -> Callable[..., Any]:
+    """Make a method that evaluates as JAX does what cannot be seen from here."""
+
+    def process(self: _Observed, *args: Any, **kwargs: Any) -> Any:
+        self.unknown = True
+        found = getattr(core.eval_trace, name)(*args, **kwargs)
+        if not self._opens:
+            return found
+        mapped = getattr(found, "map", None) or functools.partial(_mapped, found)  # JAX's own tree has a method
+        return mapped(lambda item: self._changed(name, item))
+
+    return process
+
+
+for _name in ("process_call", "process_map", "process_custom_transpose", "process_shard_map"):
+    setattr(_Observed, _name, _as_a_whole(_name))
 
 
 @functools.lru_cache(maxsize=4096)
@@ -313,6 +334,16 @@ def unobserved() -> Iterator[None]:
         yield
 
 
+@functools.cache
+def _check_float64(backend: str) -> None:
+    """Raise `RuntimeError` where a backend has no float64."""
+    found: Any = None
+    with contextlib.suppress(Exception):  # each backend refuses it in its own way
+        found = jnp.ones((), jnp.float64) / 3
+    if found is None or found.dtype != np.float64 or float(found) != 1 / 3:
+        raise RuntimeError(f"JAX has no float64 on {backend}; choose the CPU with JAX_PLATFORMS=cpu")
+
+
 @contextlib.contextmanager
 def in_float64() -> Iterator[None]:
     """Compute in float64 within this context, also where code asks to round to float32.
@@ -331,6 +362,7 @@ def in_float64() -> Iterator[None]:
         return convert(operand, new_dtype, *args, **kwargs)
 
     with wide(), jax.default_matmul_precision("float32"):
+        _check_float64(jax.default_backend())
         lax._convert_element_type = widening
         try:
             yield
