@@ -18,7 +18,9 @@ from goldsmith.runs.run import Failure
 
 RECIPE = "recipe"
 """The kind of a case in which the course's own code failed."""
-_SUBMISSIONS_OWN = ("stub", "import", "call", "none", "weights", "misuse")
+FORM = "form"
+"""The kind of a case whose recipe does with a model or function what those of another library do not allow."""
+_SUBMISSIONS_OWN = (FORM, "stub", "import", "call", "none", "weights", "misuse")
 """Kinds of failure that are a submission's by what they are."""
 _SHOWN_CASES, _SHOWN_CHARS = 3, 120
 _REASON = "the course's own code could not run where this was graded"
@@ -37,9 +39,13 @@ def excuse(
 ) -> tuple[dict[str, CaseVerdict], tuple[str, ...]]:
     """Return verdicts in which a case that the course's own code keeps from running is an error, by no fault of the
     submission, and a sentence for staff on each reason. `recipe` is the recipe's name in a failure's lines."""
+    found = dict(verdicts)
+    forms = {name: case for name, case in verdicts.items() if case.outcome == COULD_NOT_RUN and case.kind == FORM}
+    for name, case in forms.items():
+        found[name] = msgspec.structs.replace(case, outcome=ERROR, failure=None, modules=())
     suspects = {name: case.failure for name, case in verdicts.items() if case.failure and _may_be_ours(case, recipe)}
     known = solution_failures() if suspects else {}
-    found, blamed = dict(verdicts), dict[tuple[str, str], tuple[Failure, list[str]]]()
+    blamed = dict[tuple[str, str], tuple[Failure, list[str]]]()
     for name, failure in suspects.items():
         ours = _if_no_solution(failure, recipe) if known is None else _same_as(known.get(name), failure, recipe)
         if ours is not None:
@@ -49,7 +55,7 @@ def excuse(
             blamed.setdefault((ours.message, place_of(ours)), (ours, []))[1].append(name)
     has_solution = known is not None
     told = (_for_staff(names, it, by_solution=has_solution, loopback=loopback) for it, names in blamed.values())
-    return found, tuple(told)
+    return found, (*(_needs_form(name, case) for name, case in forms.items()), *told)
 
 
 def _may_be_ours(case: CaseVerdict, recipe: str) -> bool:
@@ -76,6 +82,10 @@ def _if_no_solution(failure: Failure, recipe: str) -> Failure | None:
     """Without a solution, take what the sandbox refuses to a line of the recipe for the recipe's own fault."""
     has_line = bool(failure.frames) and failure.frames[-1].file == recipe
     return failure if has_line and is_denial(failure) else None
+
+
+def _needs_form(name: str, case: CaseVerdict) -> str:
+    return f"points of {name} are withheld: {one_line(case.reason)[:_SHOWN_CHARS]}"
 
 
 def _error(failure: Failure) -> tuple[str, str]:

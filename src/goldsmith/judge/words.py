@@ -330,6 +330,8 @@ def next_step(verdict: Verdict) -> str:
         return "run it again, and report what goldsmith says, which is its own fault"
     if bad.kind == "own-weights":
         return "say how its weights are kept, with case.weights(get, set) in the recipe"
+    if bad.kind == "form":
+        return "write the case such that it serves both libraries (`goldsmith help recipes`)"
     if bad.kind == "weights":
         return "declare where gold's weights go in an adapter (`goldsmith help adapters`), or pass one with --adapter"
     if len(alike(verdict.cases)) == 1:

@@ -32,17 +32,24 @@ NO_RESULT, NOT_CONFINED = 74, 75
 
 
 class KeptCase(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a replay finds a case's inputs and weights, and their names."""
+    """Where a replay finds a case's inputs and weights, their names, and which inputs the case changes."""
 
     file: str
     inputs: tuple[str, ...]
     models: tuple[str, ...]
     weights: dict[str, WeightFacts] = {}
+    overwrites: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, case: CaseEntry | CaseFacts, file: Path) -> KeptCase:
         """Describe a case whose inputs and weights are in `file`."""
-        return cls(file=str(file), inputs=case.inputs, models=case.models, weights=case.weights)
+        return cls(
+            file=str(file),
+            inputs=case.inputs,
+            models=case.models,
+            weights=case.weights,
+            overwrites=tuple(case.overwrites),
+        )
 
 
 class Draws(msgspec.Struct, frozen=True, kw_only=True):

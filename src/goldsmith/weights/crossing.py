@@ -3,10 +3,12 @@ arrays, however nested, functions, and models. What cannot cross is told by name
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import dataclasses
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
@@ -88,6 +90,17 @@ class LoadedAcross(LoadedModel):
 
 _LIKE_USUAL = 0.02
 """How far the spread over 48 seeds may be from the usual one, relative to that: other usual ones differ by 73 %."""
+_refused: ContextVar[str] = ContextVar("refused", default="")
+
+
+@contextlib.contextmanager
+def refusing(reason: str) -> Iterator[None]:
+    """Let nothing cross within this context, if there is a reason."""
+    token = _refused.set(reason)
+    try:
+        yield
+    finally:
+        _refused.reset(token)
 
 
 class NeedsOwnForm(Exception):
@@ -170,6 +183,8 @@ def across(call: Call, other: Framework, own: Framework, function: Callable[...,
 
     @functools.wraps(function, updated=())
     def crossing(*args: Any, **kwargs: Any) -> Any:
+        if _refused.get():
+            raise NeedsOwnForm(_refused.get())
         given = mapped(functools.partial(_checked, own=own, other=other), (args, kwargs))
 
         def run(arrays: list[Any]) -> Any:

@@ -11,7 +11,7 @@ from goldsmith.frameworks.framework import Framework, active, framework
 from goldsmith.instruments.own_files import OwnFiles
 from goldsmith.process.messages import ReplayJob
 from goldsmith.recipe.missing_parts import MissingPart
-from goldsmith.weights.crossing import across
+from goldsmith.weights.crossing import NeedsOwnForm, across
 
 
 def cross_recipe(job: ReplayJob) -> None:
@@ -34,6 +34,18 @@ def cross_recipe(job: ReplayJob) -> None:
             home = sys.modules.get(getattr(value, "__module__", None) or "")
             if id(home) in crossing and callable(value) and not isinstance(value, MissingPart):
                 recipe[key] = _across(value, crossing[id(home)], own)
+
+
+def uncrossed(error: BaseException, library: str) -> NeedsOwnForm | None:
+    """Return what to say of an error that code of another framework raises because an array of the recipe's came to it
+    as it is: by an object that is no model, for one."""
+    if not library or not isinstance(error, TypeError) or len([item for item in active() if item.models.TYPES]) < 2:
+        return None
+    names = {f"{kind.__module__}.{kind.__qualname__}" for kind in framework(library).arrays.TYPES}
+    if not any(name in str(error) for name in names):
+        return None
+    found = NeedsOwnForm(f"an array of {library} reaches code of another library by an object of the submission's")
+    return found.with_traceback(error.__traceback__)
 
 
 def _is_written_in(module: ModuleType, other: Framework, own: Framework) -> bool:

@@ -38,11 +38,12 @@ from goldsmith.runs.notes import Names, Note
 from goldsmith.runs.requests import RunRequest
 from goldsmith.runs.run import Failure, Run, RunFacts
 from goldsmith.weights import models
+from goldsmith.weights.crossing import refusing
 from goldsmith.weights.gold_inputs import GoldInputs
 from goldsmith.weights.loaded import LoadedModel
 from goldsmith.weights.rules import Adapter, read_adapter
 from goldsmith.worker.adapter_calls import adapt_calls, adapt_recipe
-from goldsmith.worker.crossing_calls import cross_recipe
+from goldsmith.worker.crossing_calls import cross_recipe, uncrossed
 from goldsmith.worker.failure_reasons import cause_of, unfinished_imports
 from goldsmith.worker.isolated_calls import run_alone
 from goldsmith.worker.payload_cache import payloads
@@ -117,7 +118,8 @@ class ReplaySession(Session):
             values |= case.changes.more() if case.changes else {}
             trace = case.trace_so_far()
         except BaseException as error:
-            failure = cause_of(error, self.job, definition.name, case.returned_none)
+            met = uncrossed(error, self.job.library) or error
+            failure = cause_of(met, self.job, definition.name, case.returned_none)
             values, trace = {}, case.trace_so_far()
         facts = RunFacts(
             **case.observations(),
@@ -138,7 +140,9 @@ class ReplaySession(Session):
         self, definition: CaseDefinition, wanted: Conditions, case: Case, *watching: AbstractContextManager[Any]
     ) -> dict[str, Any]:
         """Run a case under conditions, which may raise an error, and return what it recorded, by path."""
-        with conditions(wanted) as self.watch, contextlib.ExitStack() as stack:
+        changed = ", ".join(self._kept[definition.name].overwrites) if definition.name in self._kept else ""
+        why = f"it changes its input {changed}, which no function of another library can" if changed else ""
+        with conditions(wanted) as self.watch, refusing(why), contextlib.ExitStack() as stack:
             for item in watching:
                 stack.enter_context(item)
             definition.function(case)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
-from goldsmith.check.recipe_failures import RECIPE
+from goldsmith.check.recipe_failures import FORM, RECIPE
 from goldsmith.courses.grade.grades import Grade
 from goldsmith.courses.grade.redaction import code, escaped
 from goldsmith.courses.grade.scoring import NOT_JUDGED
@@ -97,7 +97,7 @@ def _next_step(grade: Grade) -> tuple[Piece, ...]:
 
 def _withheld(grade: Grade) -> tuple[Piece, ...]:
     """Say that points are withheld by no fault of the student, and what there is to do meanwhile."""
-    if grade.cause != RECIPE:
+    if grade.cause not in (RECIPE, FORM):
         failed = "None: the grading program itself failed. Your points are withheld until staff have fixed that."
         return (Piece(failed),)
     names = [case.name for case in grade.cases if case.outcome == ERROR]

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from goldsmith.check.recipe_failures import RECIPE
+from goldsmith.check.recipe_failures import FORM, RECIPE
 from goldsmith.courses.grade.feedback import OUTCOMES, number
 from goldsmith.courses.grade.grades import Grade
 from goldsmith.courses.grade.redaction import escaped, one_line
@@ -157,7 +157,7 @@ def _clusters(grades: Sequence[Grade]) -> list[Cluster]:
     theirs."""
     places: dict[tuple[str, ...], list[Grade]] = {}
     for grade in grades:
-        if grade.outcome != AGREES and grade.cause != RECIPE:
+        if grade.outcome != AGREES and grade.cause not in (RECIPE, FORM):
             places.setdefault(_place(grade), []).append(grade)
     found = [_cluster(some) for there in places.values() for some in _by_size(there)]
     return sorted(found, key=lambda item: (-len(item.names), item.outcome, item.description))

@@ -35,8 +35,8 @@ class LoadedModule(PlannedModel):
         buffers = {name: own[name] for name in self._its.buffers}
         values |= self._own_buffers(buffers, lambda: models.weights(rebuild()))
         self._put(values)
-        kept = [array for name, array in own.items() if not values.keys() & self._same(name)]
-        self.rounded = any(map(_was_rounded, kept))
+        stayed = [array for name, array in own.items() if not values.keys() & self._same(name)]
+        self.rounded = any(map(_was_rounded, stayed))
 
     def weights(self, model: Any = None) -> dict[str, Any]:
         return self._under_gold_names(self._models.weights(self.model if model is None else model))

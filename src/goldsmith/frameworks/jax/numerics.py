@@ -159,7 +159,23 @@ def vjp(
 
     def passed_back(directions: Sequence[Any]) -> list[Any]:
         (gradients,) = pull(jax.tree_util.tree_unflatten(form, directions))
+        if any(not item.any() for item in gradients if not isinstance(item, jax.core.Tracer)):
+            matters = _matters(of_some, [arrays[number] for number in learned], directions)
+            gradients = [item if used else None for item, used in zip(gradients, matters, strict=True)]
         found = dict(zip(learned, gradients, strict=True))
         return [found.get(number) for number in range(len(arrays))]
 
     return returned, passed_back
+
+
+def _matters(function: Callable[[Sequence[Any]], Any], arrays: Sequence[Any], directions: Sequence[Any]) -> list[bool]:
+    """Say which arrays those results depend on that a direction leads from: JAX has zeros for the others, too."""
+    from jax._src.interpreters.partial_eval import dce_jaxpr
+
+    try:
+        _, along = jax.linearize(lambda *given: jax.tree_util.tree_leaves(function(given)), *arrays)
+        jaxpr = jax.make_jaxpr(along)(*arrays).jaxpr
+        wanted = [isinstance(item, jax.core.Tracer) or bool(item.any()) for item in directions]
+        return [bool(used) for used in dce_jaxpr(jaxpr, wanted)[1]]
+    except Exception:  # a rule of its own for gradients cannot be looked into
+        return [True] * len(arrays)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import CodeType
 from typing import Any
 
 import torch
@@ -19,6 +20,7 @@ from goldsmith.weights.crossing import across as crossing
 
 _CALLERS = ("torch", "goldsmith")
 """Packages that may look into a model that has no modules of torch: for them there is nothing in it."""
+_HISTORY = frozenset(("requires_grad", "grad_fn", "is_leaf"))
 _INSIDE = frozenset(("modules", "named_modules", "children", "named_children", "apply", "get_submodule"))
 
 
@@ -50,8 +52,26 @@ class _Call:
         with self.other.arrays.wide() if wide else contextlib.nullcontext():
             self.returned = self.function([converted(item, self.other) for item in tensors])
             found = [converted(item, own).to(device) for item in arrays_in(self.returned, self.other)]
-        learns = torch.is_grad_enabled() and any(item.requires_grad for item in tensors)
-        return _Crossing.apply(self, found, *tensors) if found and learns else found  # type: ignore[no-untyped-call]
+        if not found or not torch.is_grad_enabled() or not any(item.requires_grad for item in tensors):
+            return found
+        cut = self._cut_off(tensors, found) if _recipe_reads_history() else []
+        results = _Crossing.apply(self, found, *tensors)  # type: ignore[no-untyped-call]
+        return [item.detach() if number in cut else item for number, item in enumerate(results)]
+
+    def _cut_off(self, tensors: Sequence[torch.Tensor], results: Sequence[torch.Tensor]) -> list[int]:
+        """Return the numbers of the results that pass nothing back."""
+        inexact = [_is_inexact(item) for item in results]
+        pulled = self.pulled(len(tensors), inexact)
+        places = [number for number, wanted in enumerate(inexact) if wanted]
+        cut = []
+        for place in places:
+            along = [torch.full_like(results[other], float(other == place)) for other in places]
+            with torch.no_grad():
+                pulled.results([*tensors, *along])
+            passed = zip(tensors, pulled.returned, strict=True)
+            if not any(item.requires_grad and gradient is not None for item, gradient in passed):
+                cut.append(place)
+        return cut
 
     def pulled(self, count: int, inexact: Sequence[bool]) -> _Call:
         """Return the call whose arrays are this one's, and then directions in its inexact results, and that returns
@@ -91,6 +111,23 @@ class _Crossing(torch.autograd.Function):
         call = ctx.call.pulled(len(tensors), ctx.inexact)
         found = iter(call.results([*tensors, *given]))
         return (None, None, *(None if item is None else next(found).conj() for item in call.returned))
+
+
+def _recipe_reads_history() -> bool:
+    """Say whether the recipe's functions that are running ask whether gradients are recorded for something."""
+    frame: Any = sys._getframe()
+    while frame is not None:
+        if frame.f_globals.get("__name__") == "__main__" and not _HISTORY.isdisjoint(_names_in(frame.f_code)):
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _names_in(code: CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for item in code.co_consts:
+        if isinstance(item, CodeType):
+            yield from _names_in(item)
 
 
 def _is_inexact(tensor: torch.Tensor) -> bool:
