@@ -266,9 +266,49 @@ JAX_RECIPE = """
 """
 
 
-def torch_course(folder: Path, *, calibrate: bool = False) -> CourseOnDisk:
+INSIDE = """
+    import torch
+
+    import goldsmith as gs
+    from net import MLP, softmax
+
+
+    @gs.case
+    def as_it_is(case):
+        model = case.model(MLP, 6, hidden=9)
+        case.record("y", model(case.input("x", lambda: torch.randn(2, 6))))
+
+
+    @gs.case
+    def of_a_layer(case):
+        model = case.model(MLP, 6, hidden=9)
+        case.record("y", model.up(case.input("x", lambda: torch.randn(2, 6))))
+
+
+    @gs.case
+    def layers(case):
+        model = case.model(MLP, 6, hidden=9)
+        for module in model.modules():
+            module.requires_grad_(False)
+        case.record("y", model(case.input("x", lambda: torch.randn(2, 6))))
+
+
+    @gs.case
+    def changed(case):
+        x = case.input("x", lambda: torch.randn(2, 6))
+        case.record("y", softmax(x))
+        x.mul_(2)
+        case.record("x", x)
+
+
+    if __name__ == "__main__":
+        gs.main()
+"""
+
+
+def torch_course(folder: Path, recipe: str = TORCH_RECIPE, *, calibrate: bool = False) -> CourseOnDisk:
     """A course whose gold is torch's."""
-    return _course(folder, TORCH_STARTER, TORCH_SOLUTION, TORCH_RECIPE, calibrate=calibrate)
+    return _course(folder, TORCH_STARTER, TORCH_SOLUTION, recipe, calibrate=calibrate)
 
 
 def jax_course(folder: Path, *, calibrate: bool = False) -> CourseOnDisk:
