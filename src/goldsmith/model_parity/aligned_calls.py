@@ -18,12 +18,13 @@ _MOST_ORDERS = 24
 
 
 def align_calls(
-    mine: Sequence[Call], theirs: Sequence[Call], names: Mapping[str, str]
+    mine: Sequence[Call], theirs: Sequence[Call], names: Mapping[str, str], *, turned: bool = False
 ) -> tuple[list[Call], list[Call]]:
     """Return both models' calls so that those of modules paired by `names` can be compared.
 
     Of the reference's outputs, those stay that the candidate returns, if it returns any of them: attention may also
-    return its scores. The candidate's tensors get the reference's axes.
+    return its scores. The candidate's tensors get the reference's axes; those that may be `turned` have channels last,
+    which a shape whose sizes are the same does not say.
     """
     left: dict[str, list[int]] = {}
     for number, call in enumerate(theirs):
@@ -34,7 +35,7 @@ def align_calls(
         partners = left.get(names.get(call.module, ""), []) if not call.function and call.module in names else []
         if partners:
             place = partners.pop(0)
-            one[number], two[place] = _align(call, two[place])
+            one[number], two[place] = _align(call, two[place], turned=turned)
     return one, two
 
 
@@ -61,11 +62,12 @@ def share_outputs(mine: Call, theirs: Call) -> bool:
     return bool(_correspondence(mine.outputs, theirs.outputs))
 
 
-def align_outputs(theirs: Sequence[Any], mine: Sequence[Any]) -> tuple[Any, ...]:
+def align_outputs(theirs: Sequence[Any], mine: Sequence[Any], *, turned: bool = False) -> tuple[Any, ...]:
     """Return the candidate's tensors with the axes of the reference's that they correspond to."""
     found = _correspondence(mine, theirs)
     return tuple(
-        as_shaped(item, mine[found[number]]) if number in found else item for number, item in enumerate(theirs)
+        as_shaped(item, mine[found[number]], turned=turned) if number in found else item
+        for number, item in enumerate(theirs)
     )
 
 
@@ -75,11 +77,14 @@ def correspond(one: Any, two: Any) -> bool:
     return _same_but_for_ones(one, two) or _same_but_for_axes(one, two)
 
 
-def as_shaped(item: Any, like: Any) -> Any:
+def as_shaped(item: Any, like: Any, *, turned: bool = False) -> Any:
     """Return a tensor with the axes of one that it corresponds to; of several orders of axes that have the shape, the
     one in which it is nearest."""
-    if not hasattr(item, "transpose") or item.shape == like.shape:
+    if not hasattr(item, "transpose"):
         return item
+    if item.shape == like.shape:
+        orders = channels_first_and_last(item) if turned else []
+        return min([item, *orders], key=lambda other: distance(other, like)) if orders else item
     if _same_but_for_ones(item, like) or sorted(_without_ones(item)) != sorted(_without_ones(like)):
         return item.reshape(like.shape)
     flat, wanted = item.reshape(_without_ones(item)), _without_ones(like)
@@ -88,13 +93,21 @@ def as_shaped(item: Any, like: Any) -> Any:
     return found[0] if len(found) == 1 else min(found, key=lambda other: distance(other, like))
 
 
-def _align(mine: Call, theirs: Call) -> tuple[Call, Call]:
+def channels_first_and_last(item: Any) -> list[Any]:
+    """Return a batch of images with channels at the other end, both ways, where that has the same shape."""
+    if item.ndim < 4 or len(set(item.shape[1:])) > 1 or item.dtype.kind not in "fc":
+        return []
+    first, *middle, last = range(1, item.ndim)
+    return [item.transpose(0, last, first, *middle), item.transpose(0, *middle, last, first)]
+
+
+def _align(mine: Call, theirs: Call, *, turned: bool) -> tuple[Call, Call]:
     found = _correspondence(mine.outputs, theirs.outputs)
     kept = tuple(mine.outputs[number] for number in sorted(found.values()))
     if kept and len(kept) < len(mine.outputs):
         mine = dataclasses.replace(mine, outputs=kept, returned=None)
-    outputs = align_outputs(theirs.outputs, mine.outputs)
-    inputs = _in_forms_of(align_outputs(theirs.inputs, mine.inputs), mine.inputs)
+    outputs = align_outputs(theirs.outputs, mine.outputs, turned=turned)
+    inputs = _in_forms_of(align_outputs(theirs.inputs, mine.inputs, turned=turned), mine.inputs)
     return mine, dataclasses.replace(theirs, outputs=outputs, inputs=inputs)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from goldsmith.judge.trace_pairs import arguments
 from goldsmith.judge.traces import Call, distance
-from goldsmith.model_parity.aligned_calls import as_shaped, correspond
+from goldsmith.model_parity.aligned_calls import as_shaped, channels_first_and_last, correspond
 from goldsmith.model_parity.input_forms import in_form_of
 from goldsmith.model_parity.output_pairs import shape_of
 from goldsmith.runs.implementation import MODEL
@@ -15,19 +15,30 @@ from goldsmith.runs.requests import IsolatedCall
 
 
 def request_alone(
-    call: Call, partner: Call, module: str, *, gradients: bool = False, kept: Collection[int] = ()
+    call: Call,
+    partner: Call,
+    module: str,
+    *,
+    gradients: bool = False,
+    kept: Collection[int] = (),
+    turned: bool = False,
 ) -> tuple[IsolatedCall, list[Any]]:
     """Return a request to make the reference's `call` with the candidate's module. Where the candidate takes other
     arguments, it is called as it was, with the reference's tensors in place of those that correspond, but for those
     whose identities are `kept`."""
     same = (
-        not any(id(item) in kept for item in partner.inputs)
+        not (turned and any(map(channels_first_and_last, partner.inputs)))
+        and not any(id(item) in kept for item in partner.inputs)
         and arguments(partner) == arguments(call)
         and [shape_of(item) for item in partner.inputs] == [shape_of(item) for item in call.inputs]
     )
     inputs, form, narrow = call.inputs, call.form, call.bfloat16
     if not same and partner.form is not None:
-        inputs, form, narrow = tuple(_nearest(partner.inputs, call.inputs, kept)), partner.form, partner.bfloat16
+        inputs, form, narrow = (
+            tuple(_nearest(partner.inputs, call.inputs, kept, turned=turned)),
+            partner.form,
+            partner.bfloat16,
+        )
     made = IsolatedCall(
         model=MODEL,
         module=module,
@@ -39,7 +50,9 @@ def request_alone(
     return made, list(inputs)
 
 
-def _nearest(theirs: Sequence[Any], mine: Sequence[Any], kept: Collection[int] = ()) -> list[Any]:
+def _nearest(
+    theirs: Sequence[Any], mine: Sequence[Any], kept: Collection[int] = (), *, turned: bool = False
+) -> list[Any]:
     """Return, for each of their tensors, the reference's that corresponds, with their axes: the nearest of those that
     do; their own where there is none, or where it is `kept`. What they take twice is one tensor, unless the reference
     takes two such."""
@@ -56,7 +69,7 @@ def _nearest(theirs: Sequence[Any], mine: Sequence[Any], kept: Collection[int] =
             rest = [item for item in rest if not alike or item is not alike[0]]
             continue
         shaped = (
-            as_shaped(item, tensor)
+            as_shaped(item, tensor, turned=turned)
             if item.dtype.kind == tensor.dtype.kind and correspond(item, tensor)
             else in_form_of(item, tensor)
             for item in rest

@@ -61,6 +61,12 @@ class ModuleJudge:
     def __post_init__(self) -> None:
         self.orders = RowOrders.of(self.loaded.rows, self.described[0])
 
+    @property
+    def turned(self) -> bool:
+        """Return whether images may have their channels last in one of the two."""
+        mine, theirs = self.described
+        return mine.library != theirs.library
+
     def pair(self, mine: Run, theirs: Run) -> TracePair:
         """Pair the calls of two traces."""
         one = calls_in(mine.trace) if mine.trace is not None else []
@@ -72,7 +78,7 @@ class ModuleJudge:
         self.as_called = {call.position: call for call in two}
         mine_of = {other: name for name, other in names.items()}
         two = [self.orders.to_reference(mine_of.get(call.module, ""), call) for call in two]
-        one, two = align_calls(one, two, names)
+        one, two = align_calls(one, two, names, turned=self.turned)
         pair = TracePair("", one, two, {MODEL: names}, close=self.close, noise=self.noise)
         unused = set(theirs.facts.unused)
         pair.used = {MODEL: tuple(name for name in self.described[1].weights if name not in unused)}
@@ -228,14 +234,16 @@ class ModuleJudge:
             ordered = dataclasses.replace(call, inputs=self.orders.to_candidate(call.module, call.inputs))
             partner = self._partner(pair, call)
             kept = self.inputs.kept_in(partner)
-            made, tensors = request_alone(ordered, partner, pair.names[MODEL][call.module], kept=kept)
+            made, tensors = request_alone(
+                ordered, partner, pair.names[MODEL][call.module], kept=kept, turned=self.turned
+            )
             self.given_own[call.position] = [
                 own for own in partner.inputs if id(own) not in kept and any(item is own for item in tensors)
             ]
             given.append((made, tensors))
         found = self.candidate.call(self.their_request.conditions, given) if given else []
         return {
-            ("", call.position): _answer(run, call, self.orders)
+            ("", call.position): _answer(run, call, self.orders, turned=self.turned)
             for call, run in zip(calls.values(), found, strict=True)
         }
 
@@ -254,7 +262,7 @@ class ModuleJudge:
         given = []
         for call, form in calls:
             kept = self.inputs.kept_in(form) if side is self.candidate else set()
-            given.append(request_alone(call, form, form.module, gradients=True, kept=kept))
+            given.append(request_alone(call, form, form.module, gradients=True, kept=kept, turned=self.turned))
         found = side.call(request.conditions, given) if given else []
         return {
             call.position: {
@@ -340,11 +348,11 @@ def _role(call: Call, verdict: ModuleVerdict | None, blamed: set[str], holders: 
     return HOLDS
 
 
-def _answer(run: Run, call: Call, orders: RowOrders) -> IsolatedResult:
+def _answer(run: Run, call: Call, orders: RowOrders, *, turned: bool) -> IsolatedResult:
     if run.failure is not None:
         return IsolatedResult(failure=run.failure)
     outputs = tuple(_numbers(value) for name, value in run.values.items() if name.isdecimal())
-    outputs = align_outputs(orders.outputs_to_reference(call.module, outputs), call.outputs)
+    outputs = align_outputs(orders.outputs_to_reference(call.module, outputs), call.outputs, turned=turned)
     return IsolatedResult((dataclasses.replace(call, outputs=outputs, after=call.after, returned=None),))
 
 

@@ -161,6 +161,8 @@ class Alone:
         self.model, self.name = model, name
         self.module = modules_in(model)[name]
         reference, *known = _last_calls.get(id(self.module), (lambda: None, (), {}))
+        self._batches: Batches
+        self._keys: dict[str, Any]
         self._batches, self._keys = called or (known if reference() is self.module else ((), {}))
 
     def with_weights(self, weights: Any) -> Alone:
