@@ -20,7 +20,7 @@ from goldsmith.model_parity.parity import judge_parity
 from goldsmith.model_parity.result import ModuleParity, ParityReport
 from goldsmith.parity_in_step import compare_in_step
 from goldsmith.runs.live.live_side import LiveSide
-from goldsmith.runs.live.model_facts import DTYPES
+from goldsmith.runs.live.model_facts import DTYPES, name_of
 from goldsmith.weights.rules import Adapter, BadRule, adapter_from, read_adapter
 
 
@@ -155,11 +155,11 @@ def parity(
         report = compare_in_step(
             reference, candidate, inputs, weights=weights, adapter=_rules(adapter), rtol=rtol, seed=seed
         )
-        return Parity(msgspec.structs.replace(report, reference=_name(reference), name=_name(candidate)))
+        return Parity(msgspec.structs.replace(report, reference=name_of(reference), name=name_of(candidate)))
     options: dict[str, Any] = {"seed": seed, "loss": loss, "optimizer": optimizer, "dtype": wanted, "copied": copy}
     request = ParityRequest(
-        reference=_name(reference),
-        candidate=_name(candidate),
+        reference=name_of(reference),
+        candidate=name_of(candidate),
         weights=weights,
         gradients=gradients,
         train=train,
@@ -178,10 +178,6 @@ def parity(
         stack.callback(two.close)
         evidence = Evidence()
         return Parity(judge_parity(one, two, request, progress or (lambda text: None), evidence), evidence)
-
-
-def _name(target: Any) -> str:
-    return str(getattr(target, "__qualname__", type(target).__name__)).replace("<locals>.", "")
 
 
 def _rules(adapter: str | Path | Callable[[], None] | None) -> Adapter:

@@ -180,6 +180,8 @@ class Models(Protocol):
     """The classes of its models."""
     CALLED: str
     """The method of a module that runs when it is called."""
+    UNSEEN: str
+    """Where calls of modules cannot be seen, in words; empty if they can everywhere."""
     OPTIMISERS: tuple[type, ...]
     """The classes of its optimisers."""
     LoadedModule: Callable[..., Any]

@@ -21,14 +21,16 @@ from goldsmith.model_parity.carry_weights import CannotCarry, CannotConvertWeigh
 from goldsmith.model_parity.judge import ValueJudge, comparable_weights, is_all_nan, is_near, judge_rounding, rounded_to
 from goldsmith.model_parity.judged_modules import SMALL, JudgedModules
 from goldsmith.model_parity.modules import ModuleJudge
-from goldsmith.model_parity.noise import Measured
+from goldsmith.model_parity.noise import Measured, calls_of
 from goldsmith.model_parity.output_pairs import CannotPairOutputs
 from goldsmith.model_parity.result import CarriedWeights, ParityReport
 from goldsmith.model_parity.weight_words import agrees_without, guess_notes
-from goldsmith.model_parity.words import arrangement, random_words
+from goldsmith.model_parity.words import arrangement, random_words, unseen_words
 from goldsmith.runs.conditions import WIDE
 from goldsmith.runs.implementation import OUTPUT, Implementation, Loaded
 from goldsmith.runs.requests import RunRequest
+
+SIDES = ("reference", "candidate")
 
 
 def judge_parity(
@@ -75,7 +77,7 @@ class _Judging:
     def report(self) -> ParityReport:
         self.on_step("describing both")
         self.both.described = self.both.reference.describe(), self.both.candidate.describe()
-        for item, side in zip(self.both.described, ("reference", "candidate"), strict=True):
+        for item, side in zip(self.both.described, SIDES, strict=True):
             self.both.notes += [f"the {side} {note}" for note in item.notes]
         count = self.both.reference.draw_inputs()
         mine, theirs = self.both.described
@@ -98,7 +100,7 @@ class _Judging:
         mine, theirs = self.both.described
         if not (mine.is_module and theirs.is_module):
             if self.both.request.weights and (mine.weights or theirs.weights):
-                self.both.notes.append("weights were not carried over: only those of torch modules can be")
+                self.both.notes.append("weights were not carried over: only those of models can be")
             self._first_runs()
             return
         self.on_step("carrying weights over")
@@ -222,9 +224,7 @@ class _Judging:
 
     def _step_case(self, name: str, base: RunRequest, told: Callable[[str], None]) -> CaseVerdict:
         if not all(item.is_module for item in self.both.described) or self.loaded.unplaced or self.loaded.opaque:
-            raise Inconclusive(
-                "steps", "optimiser steps need two torch models whose weights correspond; leave steps out"
-            )
+            raise Inconclusive("steps", "optimiser steps need two models whose weights correspond; leave steps out")
         request = base.under(steps=self.both.request.steps)
         runs = self.both.both(request, traced=False)
         for ran, side in ((runs.mine, "reference"), (runs.theirs, "candidate")):
@@ -278,6 +278,9 @@ class _Judging:
             pair = judge.pair(mine, theirs)
             found = judge.judge(pair)
         found = judge.described_first(found, pair, theirs)
+        if differing:
+            called = [{call.module for call in calls_of(ran)} for ran in (mine, theirs)]
+            self.both.notes += filter(None, map(unseen_words, self.both.described, called, SIDES))
         if not differing:
             far = farthest_output(mine.values, theirs.values, self.both.pairs.paths)
             if runs.wide is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 
 from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, DIFFERS
 from goldsmith.model_parity.result import (
@@ -17,7 +18,7 @@ from goldsmith.model_parity.result import (
     ModuleParity,
     ParityReport,
 )
-from goldsmith.runs.implementation import Loaded
+from goldsmith.runs.implementation import Described, Loaded
 from goldsmith.weights.rules import ALTERNATING, BY_PIXEL
 
 REFERENCE = "the reference"
@@ -49,6 +50,15 @@ def arrangement(loaded: Loaded) -> str:
     verb = "is stored" if len(loaded.arranged) == 1 else "are stored"
     how = {"": "the other way round", ALTERNATING: "head by head", BY_PIXEL: "pixel by pixel"}
     return f"{_some(names)} {verb} {how.get(loaded.layout, f'as the layout {loaded.layout!r} says')}"
+
+
+def unseen_words(described: Described, called: Collection[str], side: str) -> str:
+    """Say which modules with weights were not seen to be called, where a library may hide that; empty if none."""
+    owners = {name.rpartition(".")[0] for name in described.weights}
+    missing = [name for name in described.modules if name and name in owners and name not in called]
+    if not described.unseen or not missing:
+        return ""
+    return f"calls of {_some(missing)} of the {side} were not seen; {described.unseen}, none can be"
 
 
 def _in_all_layers(name: str) -> str:

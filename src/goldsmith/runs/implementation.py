@@ -26,11 +26,13 @@ class Described(msgspec.Struct, frozen=True, kw_only=True):
     """An implementation before anything ran: its class or function, the floating dtype of its weights ("" if it has
     none), shapes and kinds of its weights, facts about them, the classes of its modules by name, and where each
     class has its `forward`, as file and line; of classes that are not a library's, where modules inside are `made`.
-    `settings` are how modules were made, by name, as far as they show it; `library` is the one that its model is of."""
+    `settings` are how modules were made, by name, as far as they show it; `library` is the one that its model is of,
+    `unseen` where that cannot see calls of modules, in words."""
 
     name: str
     is_module: bool = False
     library: str = ""
+    unseen: str = ""
     dtype: str = ""
     weights: dict[str, tuple[int, ...]] = {}
     kinds: dict[str, str] = {}

@@ -25,7 +25,7 @@ _handles: dict[tuple[int, str], list[_Handle]] = {}
 """By the identity of a module; of what is inside a model of linen, by the model's and the name."""
 _patched: dict[type, tuple[Any, int]] = {}
 """The `__call__` of each class that is patched, and how many listeners there are."""
-_last_calls: dict[int, tuple[Any, Batches, dict[str, Any]]] = {}
+_last_calls: dict[int, tuple[Callable[[], Any], Batches, dict[str, Any]]] = {}
 """In which batches a module was called last, and with which random keys by name, which no form of a call holds; with a
 reference that says whether it is still that module."""
 _open: list[Any] = []
@@ -160,10 +160,9 @@ class Alone:
     def __init__(self, model: Any, name: str, called: tuple[Batches, dict[str, Any]] | None = None) -> None:
         self.model, self.name = model, name
         self.module = modules_in(model)[name]
-        reference, *known = _last_calls.get(id(self.module), (lambda: None, (), {}))
-        self._batches: Batches
-        self._keys: dict[str, Any]
-        self._batches, self._keys = called or (known if reference() is self.module else ((), {}))
+        reference, batches, keys = _last_calls.get(id(self.module), (None, (), {}))
+        known = (batches, keys) if reference is not None and reference() is self.module else ((), {})
+        self._batches, self._keys = called or known
 
     def with_weights(self, weights: Any) -> Alone:
         return Alone(with_arrays(self.model, weights), self.name, (self._batches, self._keys))

@@ -41,6 +41,7 @@ from goldsmith.runs.implementation import KERNEL, LINEAR, OTHER, PLAIN_LEARNING_
 
 TYPES = (AnyModel,)
 CALLED = "__call__"
+UNSEEN = "inside of jit, scan and the transformations of Flax"
 OPTIMISERS: tuple[type, ...] = ()
 
 

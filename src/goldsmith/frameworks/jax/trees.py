@@ -36,7 +36,6 @@ class LinenModel:
         self.parts: dict[str, Any] = {}
         for name, part in (parts or {"": module}).items():
             self.add(name, part)
-        self.__qualname__ = type(module).__qualname__
 
     def add(self, name: str, module: Any) -> Any:
         """Take note of a module inside; return it without what binds it to a call."""
@@ -56,14 +55,16 @@ class FunctionModel:
 
     def __init__(self, parameters: Any, function: Callable[..., Any]) -> None:
         self.tree, self.function = parameters, function
-        self.__qualname__ = getattr(function, "__qualname__", type(function).__qualname__)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.function(self.tree, *args, **kwargs)
 
 
 def adopted(value: Any) -> Any:
-    """Return a pair of a module of linen and its variables, or of parameters and a function of them, as a model."""
+    """Return a pair of a module of linen and its variables, or of parameters and a function of them, as a model; of
+    `eqx.filter_jit(model)`, the model, whose weights that holds without their names."""
+    while is_equinox(value) and hasattr(value, "_dynamic_fun") and is_equinox(getattr(value, "__wrapped__", None)):
+        value = value.__wrapped__
     if type(value) is not tuple or len(value) != 2:
         return value
     one, two = value
@@ -73,7 +74,7 @@ def adopted(value: Any) -> Any:
         return value
     leaves = jax.tree_util.tree_leaves(one)
     held = leaves and all(isinstance(leaf, jax.Array | np.ndarray | float | int) for leaf in leaves)
-    return FunctionModel(one, two) if held else value
+    return type(getattr(two, "__name__", "function"), (FunctionModel,), {})(one, two) if held else value
 
 
 # --- kinds of models
@@ -140,7 +141,7 @@ def with_arrays(model: Any, arrays: Mapping[str, Any]) -> Any:
     made = jax.tree_util.tree_unflatten(jax.tree_util.tree_structure(tree), leaves)
     if isinstance(model, LinenModel):
         return LinenModel(model.module, made, model.parts)
-    return FunctionModel(made, model.function) if isinstance(model, FunctionModel) else made
+    return type(model)(made, model.function) if isinstance(model, FunctionModel) else made
 
 
 def write(model: Any, arrays: Mapping[str, Any]) -> None:

@@ -79,7 +79,7 @@ def _copy(model: Any) -> Any:
     if isinstance(model, LinenModel):
         return LinenModel(model.module, model.tree)
     if isinstance(model, FunctionModel):
-        return FunctionModel(model.tree, model.function)
+        return type(model)(model.tree, model.function)
     if not is_nnx(model):
         return jax.tree_util.tree_map(lambda leaf: leaf, model)
     from flax import nnx

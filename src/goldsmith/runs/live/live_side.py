@@ -36,6 +36,7 @@ from goldsmith.runs.live.model_facts import (
     generator_of,
     in_library,
     is_floating,
+    name_of,
     places_of,
     row_orders,
     settings_of,
@@ -90,10 +91,9 @@ class LiveSide:
     # --- before a run -----------------------------------------------------------------------------------------------
 
     def describe(self) -> Described:
-        name = getattr(self._target, "__qualname__", type(self._target).__name__).replace("<locals>.", "")
         if self._working is None:
             library = modelling()
-            return Described(name=name, library=library.name if library is not None else "")
+            return Described(name=name_of(self._target), library=library.name if library is not None else "")
         module = self._working.module
         state = self._models.state(module)
         modules = {name: type(item).__name__ for name, item in self._models.modules(module).items()}
@@ -101,6 +101,7 @@ class LiveSide:
             name=modules[""],
             is_module=True,
             library=self._library.name if self._library is not None else "",
+            unseen=self._models.UNSEEN,
             dtype=coarsest_dtype(state.values()),
             weights={name: tuple(item.shape) for name, item in state.items()},
             kinds=self._models.kinds(module),

@@ -25,6 +25,15 @@ def shapes_of(weights: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
     return {name: tuple(item.shape) for name, item in weights.items()}
 
 
+def name_of(target: Any) -> str:
+    """Return the name of a model's class, or of a function."""
+    models = models_of(target)
+    if models is not None:
+        return type(models.modules(target)[""]).__name__
+    own = getattr(target, "__qualname__", None)
+    return (own if isinstance(own, str) else type(target).__name__).replace("<locals>.", "")
+
+
 def places_of(model: Any, method: str = "") -> dict[str, str]:
     """Return where a method of each class of modules is, if not the one that calls it: the file, as seen from here if
     it is below, and line. An `__init__` of a library's makes nothing that anybody can change."""
