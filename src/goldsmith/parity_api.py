@@ -105,6 +105,7 @@ def parity(
     train: bool = False,
     steps: int = 0,
     optimizer: Callable[[Any], Any] | None = None,
+    optimizer_candidate: Any = None,
     rtol: float | None = None,
     atol: float | None = None,
     dtype: Any = None,
@@ -126,7 +127,8 @@ def parity(
 
     Compared are the outputs, and every gradient of `loss` (of a fixed random combination of the outputs, if there is
     none) unless `gradients` is False; with `steps`, the weights after so many steps of `optimizer`, a function of the
-    parameters (plain SGD if there is none). Both run in float64 and in their own dtype, or in `dtype`; in eval mode,
+    parameters (plain SGD if there is none), or `optimizer_candidate` for the candidate, such as one of optax beside
+    torch's. Both run in float64 and in their own dtype, or in `dtype`; in eval mode,
     unless `train`. Tolerances come from the reference's own noise in `trials` runs, unless `rtol` or `atol` is given.
 
     Both models are left exactly as they were. They are copied for it; with `copy=False` they run themselves, and are
@@ -174,6 +176,7 @@ def parity(
     with contextlib.ExitStack() as stack:
         one = LiveSide(reference, inputs, **options)
         stack.callback(one.close)
+        options["optimizer"] = optimizer if optimizer_candidate is None else optimizer_candidate
         two = LiveSide(candidate, inputs_candidate, adapter=rules, convert=convert, **options)
         stack.callback(two.close)
         evidence = Evidence()

@@ -19,7 +19,7 @@ from goldsmith.frameworks.jax.hooks import Alone, on_leave
 from goldsmith.frameworks.jax.trees import AnyModel, with_arrays
 from goldsmith.frameworks.protocols import Backward
 from goldsmith.frameworks.randomness import fixed_direction
-from goldsmith.gold.call_forms import rebuild, tensors_in
+from goldsmith.gold.call_forms import rebuild
 from goldsmith.instruments.own_calls import unwatched
 
 _kept: dict[int, dict[str, Any]] = {}
@@ -83,7 +83,7 @@ def passed_back(
     def run(own: Mapping[str, Any], values: Sequence[Any]) -> Any:
         given = dict(enumerate(tensors)) | dict(zip(places, values, strict=True))
         args, kwargs = rebuild(form, {str(number): item for number, item in given.items()})
-        outputs = [item for item in tensors_in([_with_weights(call, own)(*args, **kwargs)]) if _is_inexact(item)]
+        outputs = list(filter(_is_inexact, leaves_in([_with_weights(call, own)(*args, **kwargs)])))
         if not outputs:
             raise _CutOffError
         total = sum(jnp.sum(item * _direction(item, number)) for number, item in enumerate(outputs))
@@ -214,7 +214,7 @@ class WeightUse:
 
         def run(*arrays: Any) -> Any:
             given = dict(zip(weights, arrays, strict=True))
-            return tensors_in([with_arrays(self._model, given)(*args, **kwargs)])
+            return list(filter(_is_inexact, leaves_in([with_arrays(self._model, given)(*args, **kwargs)])))
 
         for name, switch in zip(weights, used(run, list(weights.values())), strict=True):
             self._names[name] = self._names.get(name, False) or switch

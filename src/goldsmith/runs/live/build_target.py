@@ -22,8 +22,9 @@ from goldsmith.recipe.seeding import seed_everything
 from goldsmith.runs.implementation import SideJob, SideProblem
 from goldsmith.runs.live.run_record import failure_of
 
-_OWN_INPUTS = "inputs_candidate"
+_OWN_INPUTS, _OWN_OPTIMIZER = "inputs_candidate", "optimizer_candidate"
 _EXTRAS = ("loss", "optimizer", "convert")
+_OPTIONAL = (_OWN_INPUTS, _OWN_OPTIMIZER, *_EXTRAS)
 _SETUP_FORM = "a file with functions reference(), candidate() and inputs()"
 _TARGET_FORMS = "file.py:Name or package.module:Name"
 
@@ -75,9 +76,9 @@ def _from_target(job: SideJob) -> Built:
 
 def _from_setup(job: SideJob) -> Built:
     module = _import(job.setup, job.root, wanted=_SETUP_FORM, subject=f"--with {job.setup}")
-    functions = {name: getattr(module, name, None) for name in (job.role, "inputs", _OWN_INPUTS, *_EXTRAS)}
+    functions = {name: getattr(module, name, None) for name in (job.role, "inputs", *_OPTIONAL)}
     for name, found in functions.items():
-        if not callable(found) and not (found is None and name in (_OWN_INPUTS, *_EXTRAS)):
+        if not callable(found) and not (found is None and name in _OPTIONAL):
             problem = f"it defines no {name}()" if found is None else f"its {name} is {_kind(found)}, not a function"
             raise CannotBuild(problem, kind="usage", subject=f"--with {job.setup}", wanted=_SETUP_FORM)
     make: Any = functions[job.role]
@@ -85,6 +86,8 @@ def _from_setup(job: SideJob) -> Built:
 
     inputs = _guarded(functions["inputs" if job.role == "reference" else _OWN_INPUTS])
     extras: Any = {name: functions[name] for name in _EXTRAS}
+    if job.role == "candidate" and functions[_OWN_OPTIMIZER] is not None:
+        extras["optimizer"] = functions[_OWN_OPTIMIZER]
     return Built(_place(target, job), inputs, **extras)
 
 
