@@ -107,6 +107,43 @@ def test_in_float64_it_computes_in_float64(function: Callable[[Any], Any]) -> No
     assert np.allclose(as_numpy(found), exact, rtol=1e-12, atol=1e-15)
 
 
+DRAWS: list[Callable[[Any], Any]] = [
+    lambda key: jax.random.normal(key, (4, 3)),
+    lambda key: jax.random.normal(key, (4,), jnp.float32) * 3,
+    lambda key: jax.random.uniform(key, (5,), minval=-1.0),
+    lambda key: jax.random.bernoulli(key, 0.3, (64,)),
+    lambda key: jax.random.randint(key, (9,), 0, 1000),
+    lambda key: jax.random.categorical(key, jnp.zeros(50)),
+    lambda key: jax.random.permutation(key, jnp.arange(8.0)),
+    lambda key: jax.random.choice(key, jnp.arange(20.0), (7,)),
+    lambda key: jax.nn.initializers.lecun_normal()(key, (6, 6)),
+    lambda key: nnx.Dropout(0.5, rngs=nnx.Rngs(key))(jnp.ones(32)),
+    jax.jit(lambda key: jnp.where(jax.random.bernoulli(key, 0.5, (32,)), 1.0, jax.random.normal(key, (32,)))),
+]
+
+
+@pytest.mark.parametrize("draw", DRAWS)
+def test_random_numbers_are_the_same_in_float64_and_noise_leaves_them(draw: Callable[[Any], Any]) -> None:
+    key = jax.random.key(3)
+    calm = as_numpy(draw(key))
+    with conditions(precision="float64") as watch:
+        found = draw(key)
+    assert watch.pure
+    assert np.allclose(as_numpy(found), calm, rtol=1e-6)
+    assert not jnp.issubdtype(found.dtype, jnp.floating) or found.dtype == jnp.float64
+    with conditions(noise=1):
+        assert np.allclose(as_numpy(draw(key)), calm, rtol=1e-6)
+    assert (as_numpy(draw(key)) == calm).all()
+
+
+def test_where_float64_is_enabled_numbers_are_drawn_in_it() -> None:
+    with wide():
+        calm = as_numpy(jax.random.normal(jax.random.key(0), (3,)))
+        with conditions(precision="float64") as watch:
+            assert (as_numpy(jax.random.normal(jax.random.key(0), (3,))) == calm).all()
+    assert watch.pure
+
+
 def test_a_norm_that_asks_for_float32_is_computed_in_float64_too() -> None:
     def norm(x: Any) -> Any:
         own = x.astype(jnp.float32)

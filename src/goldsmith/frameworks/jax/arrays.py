@@ -29,13 +29,13 @@ _STORABLE = frozenset(
 _COMPLEX = {"float64": "complex128"}
 
 
-def wide() -> Any:
+def wide(allowed: bool = True) -> Any:
     """Allow float64 and int64 within this context; elsewhere JAX narrows them to 32 bits without a word."""
     if hasattr(jax, "enable_x64"):
-        return jax.enable_x64(True)
+        return jax.enable_x64(allowed)
     from jax.experimental import enable_x64  # until JAX 0.8
 
-    return enable_x64()
+    return enable_x64(allowed)
 
 
 def dtype(array: Any) -> str:

@@ -22,6 +22,7 @@ from jax._src.lax import lax
 
 from goldsmith.frameworks.framework import Watch
 from goldsmith.frameworks.jax.arrays import copy, dtype, like, wide
+from goldsmith.frameworks.jax.draws import drawn_narrow, is_draw
 from goldsmith.gold.precision import is_exact
 
 _BUFFER = 2**20
@@ -104,6 +105,8 @@ class _Observed(core.Trace):  # type: ignore[misc]
         """Whether something was computed, or numbers came in, of which it is not known in what they were computed."""
 
     def process_primitive(self, primitive: Any, args: Sequence[Any], params: Any, /) -> Any:
+        if is_draw(params, args):  # numbers that are drawn are what they are
+            return core.eval_trace.process_primitive(primitive, args, params)
         inside = list(core.jaxprs_in_params(params))
         if self._opens and primitive.name in _OPENED:
             with core.set_current_trace(self):
@@ -196,11 +199,13 @@ def _operations_in(jaxpr: Any) -> tuple[tuple[str, Any, Any, Any], ...]:
     """List the operations of what is compiled: name, what goes in, what comes out, settings; those of loops once."""
     found: list[tuple[str, Any, Any, Any]] = []
     for step in jaxpr.eqns:
+        given, results = ([item.aval for item in side] for side in (step.invars, step.outvars))
+        if is_draw(step.params, given):
+            continue
         inside = list(core.jaxprs_in_params(step.params))
         for item in inside:
             found += _operations_in(item)
         if not inside:
-            given, results = ([item.aval for item in side] for side in (step.invars, step.outvars))
             found.append((step.primitive.name, given, results, step.params))
     return tuple(found)
 
@@ -215,8 +220,11 @@ def _eps(item: Any) -> float:
 
 
 def _is_rounded_outside(item: Any) -> bool:
-    """Say whether an array of NumPy comes in whose numbers show that they were rounded."""
+    """Say whether an array of NumPy comes in whose numbers show that they were rounded. Where float64 is not enabled,
+    as while numbers are drawn, JAX itself has done so."""
     if not isinstance(item, np.ndarray | np.generic) or not _is_inexact(item) or item.dtype.itemsize >= 8:
+        return False
+    if not jax.config.jax_enable_x64:
         return False
     return not is_exact(np.asarray(item, np.float64), dtype(item))
 
@@ -355,13 +363,14 @@ def in_float64() -> Iterator[None]:
     narrow = {np.dtype(np.float32): np.dtype(np.float64), np.dtype(np.complex64): np.dtype(np.complex128)}
 
     def widening(operand: Any, new_dtype: Any = None, *args: Any, **kwargs: Any) -> Any:
-        asked = new_dtype is not None and isinstance(operand, jax.Array)
+        asked = new_dtype is not None and isinstance(operand, jax.Array) and jax.config.jax_enable_x64
         if asked and operand.dtype in narrow.values() and not operand.weak_type:  # a Python number takes any dtype
             with contextlib.suppress(TypeError):
                 new_dtype = narrow.get(np.dtype(new_dtype), new_dtype)
         return convert(operand, new_dtype, *args, **kwargs)
 
-    with wide(), jax.default_matmul_precision("float32"):
+    draws = contextlib.nullcontext() if jax.config.jax_enable_x64 else drawn_narrow()
+    with draws, wide(), jax.default_matmul_precision("float32"):
         _check_float64(jax.default_backend())
         lax._convert_element_type = widening
         try:
