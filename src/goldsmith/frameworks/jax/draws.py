@@ -21,6 +21,8 @@ from goldsmith.frameworks.jax.arrays import cast, wide
 
 _module = sys.modules.get("jax._src.random.core", random)
 _COMPILED = frozenset(name for name, item in vars(_module).items() if name[:1] == "_" and hasattr(item, "lower"))
+_IS_OLD = jax.__version_info__ < (0, 7)
+"""Where what is compiled cannot have both float32 and float64 of this kind: numbers that are drawn there are others."""
 _NOT_WIDER = frozenset(("bits", "categorical", "choice", "clone", "fold_in", "permutation", "split"))
 """Functions of keys, and those that draw by others alone."""
 
@@ -60,8 +62,8 @@ def _drawing() -> tuple[str, ...]:
 def _narrow(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        if not jax.config.jax_enable_x64:  # inside another
-            return function(*args, **kwargs)
+        if not jax.config.jax_enable_x64 or (_IS_OLD and isinstance(args[0], jax.core.Tracer)):
+            return function(*args, **kwargs)  # inside another that draws
         with wide(False), warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # where float64 is asked for
             found = function(*map(_rounded, args), **{name: _rounded(item) for name, item in kwargs.items()})
