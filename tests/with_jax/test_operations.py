@@ -13,7 +13,7 @@ import pytest
 from flax import nnx
 from jax.sharding import Mesh, PartitionSpec
 
-from goldsmith.frameworks.framework import conditions, undisturbed
+from goldsmith.frameworks.framework import conditions, framework, undisturbed
 from goldsmith.frameworks.jax.arrays import wide
 from goldsmith.gold.arrays import as_numpy
 
@@ -134,6 +134,16 @@ def test_random_numbers_are_the_same_in_float64_and_noise_leaves_them(draw: Call
     with conditions(noise=1):
         assert np.allclose(as_numpy(draw(key)), calm, rtol=1e-6)
     assert (as_numpy(draw(key)) == calm).all()
+
+
+def test_what_goldsmith_does_with_arrays_is_not_seen() -> None:
+    arrays, numerics = framework("jax").arrays, framework("jax").numerics
+    with conditions(precision="float64") as watch:
+        array = arrays.like(np.full(3, 0.1, np.float32), jnp.zeros(1))
+        numerics.disturb(arrays.copy(numerics.widened(array)), np.random.default_rng(0))
+        assert arrays.cast(numerics.widened(array), "float32").dtype == jnp.float32
+    assert watch.pure
+    assert array.dtype == jnp.float32
 
 
 def test_where_float64_is_enabled_numbers_are_drawn_in_it() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax._src import core
 
 from goldsmith.foundation.nested import map_tree
 from goldsmith.frameworks.framework import arrays_of, framework
@@ -36,6 +37,23 @@ def wide(allowed: bool = True) -> Any:
     from jax.experimental import enable_x64  # until JAX 0.8
 
     return enable_x64(allowed)
+
+
+@contextlib.contextmanager
+def unobserved() -> Iterator[None]:
+    """Evaluate operations as JAX does within this context; inside of a transformation, all stays as it is."""
+    if getattr(core.trace_ctx.trace, "is_observing", False):
+        with core.set_current_trace(core.eval_trace):
+            yield
+    else:
+        yield
+
+
+@contextlib.contextmanager
+def exactly() -> Iterator[None]:
+    """Handle arrays of any dtype within this context, and let nobody see it."""
+    with wide(), unobserved():
+        yield
 
 
 def dtype(array: Any) -> str:
@@ -66,7 +84,7 @@ def from_numpy(array: Any, dtype: str = "") -> Any:
         return array
     if isinstance(array, Bfloat16):
         array = array.bits.view(jnp.bfloat16)
-    with wide():
+    with exactly():
         return jnp.array(array, dtype=dtype or None)  # a copy, where `asarray` may share memory that changes
 
 
@@ -76,7 +94,7 @@ def received(array: Any) -> Any:
 
 def like(values: Any, template: Any) -> Any:
     found = values if isinstance(values, jax.Array) else from_numpy(arrays_of(values).to_numpy(values))
-    with wide():
+    with exactly():
         if template.weak_type:  # of Python's numbers, which take the dtype of what they meet
             from jax._src.lax.lax import _convert_element_type
 
@@ -88,13 +106,13 @@ def like(values: Any, template: Any) -> Any:
 
 
 def copy(array: Any) -> Any:
-    with wide():
+    with exactly():
         return jnp.array(array, copy=True)
 
 
 def host_copy(array: Any) -> Any:
     _host(array)
-    with wide(), contextlib.suppress(RuntimeError):  # where JAX has been told to use an accelerator alone
+    with exactly(), contextlib.suppress(RuntimeError):  # where JAX has been told to use an accelerator alone
         return jax.device_put(copy(array), jax.devices("cpu")[0])
     return copy(array)
 
@@ -116,7 +134,7 @@ def learns(array: Any) -> bool:
 
 
 def place(array: Any, device: str) -> Any:
-    with wide():
+    with exactly():
         return jax.device_put(array, device_named(device))
 
 
@@ -130,7 +148,7 @@ def device_named(device: str) -> Any:
 
 
 def cast(array: Any, dtype: str) -> Any:
-    with wide():
+    with exactly():
         if not jnp.issubdtype(array.dtype, jnp.complexfloating):
             return array.astype(dtype)
         return array.astype(_COMPLEX.get(dtype, "complex64"))
@@ -141,28 +159,28 @@ def moved(array: Any, device: Any, dtype: str) -> Any:
     if dtype and (jnp.issubdtype(array.dtype, jnp.floating) or (is_complex and dtype == "float64")):
         array = cast(array, dtype)
     found = copy(array)
-    with wide():
+    with exactly():
         target = device_named(device) if isinstance(device, str) else device
         return found if target is None else jax.device_put(found, target)
 
 
 def shifted(array: Any, moves: Any) -> Any:
-    with wide():
+    with exactly():
         return array + jnp.asarray(moves).astype(array.dtype)
 
 
 def concatenate(parts: Sequence[Any], axis: int = 0) -> Any:
-    with wide():
+    with exactly():
         return jnp.concatenate(list(parts), axis=axis)
 
 
 def stack(parts: Sequence[Any], axis: int = 0) -> Any:
-    with wide():
+    with exactly():
         return jnp.stack(list(parts), axis=axis)
 
 
 def as_pairs(array: Any) -> Any:
-    with wide():
+    with exactly():
         return jnp.stack([array.real, array.imag], axis=-1)
 
 
@@ -215,7 +233,7 @@ def unwrapped(array: Any) -> Any:
         if hasattr(array, "primal"):
             array = array.primal
         elif hasattr(array, "val") and type(getattr(array, "batch_dim", None)) in (int, type(None)):
-            with wide():
+            with exactly():
                 array = array.val if not array.batch_dim else jnp.moveaxis(array.val, array.batch_dim, 0)
         else:
             break

@@ -62,7 +62,8 @@ def _drawing() -> tuple[str, ...]:
 def _narrow(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        if not jax.config.jax_enable_x64 or (_IS_OLD and isinstance(args[0], jax.core.Tracer)):
+        traced = any(isinstance(item, jax.core.Tracer) for item in (*args, *kwargs.values()))
+        if not jax.config.jax_enable_x64 or (_IS_OLD and traced):
             return function(*args, **kwargs)  # inside another that draws
         with wide(False), warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # where float64 is asked for

@@ -13,11 +13,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from goldsmith.frameworks.framework import Watch
-from goldsmith.frameworks.jax.arrays import cast, like, to_numpy, wide
+from goldsmith.frameworks.jax.arrays import cast, exactly, like, to_numpy, unobserved
 from goldsmith.frameworks.jax.gradients import backward as backward
 from goldsmith.frameworks.jax.gradients import backward_total as backward_total
 from goldsmith.frameworks.jax.gradients import passed_back as passed_back
-from goldsmith.frameworks.jax.operations import Noise, in_float64, observed, unobserved
+from goldsmith.frameworks.jax.operations import Noise, in_float64, observed
 from goldsmith.gold.arrays import as_numpy
 
 disturbs_operations = True
@@ -57,7 +57,7 @@ def disturb(array: Any, generator: np.random.Generator, least: float = 0.0) -> A
     moved = values * (1 + drawn * max(float(jnp.finfo(array.dtype).eps), least))
     if not np.iscomplexobj(values):
         moved = np.where(values == np.round(values), values, moved)
-    with wide():
+    with exactly():
         return like(np.asarray(moved), array).astype(array.dtype)
 
 

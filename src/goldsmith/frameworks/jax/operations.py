@@ -21,7 +21,7 @@ from jax._src import core
 from jax._src.lax import lax
 
 from goldsmith.frameworks.framework import Watch
-from goldsmith.frameworks.jax.arrays import copy, dtype, like, wide
+from goldsmith.frameworks.jax.arrays import copy, dtype, exactly, like, wide
 from goldsmith.frameworks.jax.draws import drawn_narrow, is_draw
 from goldsmith.gold.precision import is_exact
 
@@ -93,6 +93,8 @@ def _uniform(seed: int) -> Any:
 
 class _Observed(core.Trace):  # type: ignore[misc]
     """Evaluates operations as JAX does where nothing is transformed, and takes note of them."""
+
+    is_observing = True
 
     def __init__(self, watch: Watch, noise: Noise | None, *, keeps_outputs: bool) -> None:
         super().__init__()
@@ -278,7 +280,7 @@ def _open_scan(args: Sequence[Any], params: Any) -> Any:
         rows.append(found[two - one :])
     if params["reverse"]:
         rows.reverse()
-    with wide():
+    with exactly():
         return [*carried, *(jnp.stack(parts) for parts in zip(*rows, strict=True))]
 
 
@@ -332,16 +334,6 @@ def _flax_sees_none(trace: Any) -> Iterator[None]:
             setattr(place, name, function)
 
 
-@contextlib.contextmanager
-def unobserved() -> Iterator[None]:
-    """Evaluate operations as JAX does within this context; inside of a transformation, all stays as it is."""
-    if isinstance(core.trace_ctx.trace, _Observed):
-        with core.set_current_trace(core.eval_trace):
-            yield
-    else:
-        yield
-
-
 @functools.cache
 def _check_float64(backend: str) -> None:
     """Raise `RuntimeError` where a backend has no float64."""
@@ -363,8 +355,9 @@ def in_float64() -> Iterator[None]:
     narrow = {np.dtype(np.float32): np.dtype(np.float64), np.dtype(np.complex64): np.dtype(np.complex128)}
 
     def widening(operand: Any, new_dtype: Any = None, *args: Any, **kwargs: Any) -> Any:
-        asked = new_dtype is not None and isinstance(operand, jax.Array) and jax.config.jax_enable_x64
-        if asked and operand.dtype in narrow.values() and not operand.weak_type:  # a Python number takes any dtype
+        ours = core.trace_ctx.trace is core.eval_trace or not jax.config.jax_enable_x64
+        wide_one = isinstance(operand, jax.Array) and operand.dtype in narrow.values()
+        if new_dtype is not None and wide_one and not ours and not operand.weak_type:  # of a Python number: any dtype
             with contextlib.suppress(TypeError):
                 new_dtype = narrow.get(np.dtype(new_dtype), new_dtype)
         return convert(operand, new_dtype, *args, **kwargs)
