@@ -253,6 +253,25 @@ def function_mlp() -> Any:
     return parameters, call
 
 
+class NormedMlp(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc = nn.utils.parametrizations.weight_norm(nn.Linear(DIM, DIM))
+
+    def forward(self, x: Any) -> Any:
+        return self.fc(x).tanh()
+
+
+class EqxNormed(eqx.Module):
+    fc: Any
+
+    def __init__(self) -> None:
+        self.fc = eqx.nn.WeightNorm(eqx.nn.Linear(DIM, DIM, key=jax.random.key(0)))
+
+    def __call__(self, x: Any) -> Any:
+        return jnp.tanh(self.fc(x))
+
+
 @dataclass(frozen=True)
 class Case:
     """A model of torch's, the same in JAX, inputs, and what is told of where the weights went."""
@@ -289,6 +308,7 @@ CASES = {
     "attention": Case(Attention, NnxAttention, "in_proj as query + key + value, axes (h d) e -> e h d", sequences),
     "layers in one kernel": Case(Layers, Scanned, "layers as layers, turned"),
     "a head that is the table": Case(Tied, NnxTied, "fc as fc, turned", tokens),
+    "weight norm in Equinox": Case(NormedMlp, lambda: eqx.filter_vmap(EqxNormed()), "fc as fc"),
     "a transposed convolution": Case(
         Up, lambda: NnxUp(False), "up as up, axes i o h w -> -h -w i o", features, channels_last=True
     ),

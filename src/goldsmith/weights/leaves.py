@@ -6,7 +6,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable
 
-WEIGHT, BIAS = "weight", "bias"
+WEIGHT, BIAS, SIZE = "weight", "bias", "size"
+"""What a weight is of its module: of one whose weight is normed, `size` is how large each output's row is."""
 MEAN, VAR = "running_mean", "running_var"
 STATISTICS = (MEAN, VAR, "num_batches_tracked")
 """Buffers that training updates."""
@@ -67,6 +68,28 @@ def dotted_names(names: Collection[str]) -> dict[str, str]:
 def is_class_name(module: str) -> bool:
     """Say whether a module is called as Flax calls it that nobody has named: `Dense_0`, which says nothing of it."""
     return re.fullmatch(r"[A-Z][A-Za-z0-9]*_\d+", module) is not None
+
+
+_NORMED = (
+    # torch's parametrization, its older form, and Equinox' WeightNorm: weight, size, and what is around the bias
+    ("{}.parametrizations.weight.original1", "{}.parametrizations.weight.original0", ""),
+    ("{}.weight_v", "{}.weight_g", ""),
+    ("{}.layer.weight", "{}.g", "layer."),
+)
+
+
+def normed_weights(names: Collection[str]) -> dict[str, tuple[str, str]]:
+    """Map the names of weights that are normed, as libraries keep them, to the module that is meant and what each is
+    of it."""
+    found: dict[str, tuple[str, str]] = {}
+    there = set(names)
+    for weight, size, inner in _NORMED:
+        ending = size.removeprefix("{}")
+        for module in (name.removesuffix(ending) for name in names if name.endswith(ending)):
+            if weight.format(module) in there:
+                found |= {weight.format(module): (module, WEIGHT), size.format(module): (module, SIZE)}
+                found |= dict.fromkeys(there & {f"{module}.{inner}{BIAS}"}, (module, BIAS))
+    return found
 
 
 def _numbered(name: str) -> Iterable[tuple[tuple[str, ...], str, str]]:

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from goldsmith.runs.implementation import OTHER, Described
+from goldsmith.runs.implementation import LINEAR, OTHER, Described
 from goldsmith.weights.leaves import BIAS as BIAS
-from goldsmith.weights.leaves import STATISTIC_LEAVES, dotted_names, running_statistics
+from goldsmith.weights.leaves import STATISTIC_LEAVES, dotted_names, normed_weights, running_statistics
 from goldsmith.weights.leaves import WEIGHT as WEIGHT
 from goldsmith.weights.rules import INDEX
 
@@ -84,12 +84,16 @@ def units_of(described: Described, names: Iterable[str], calls: Sequence[str], *
         module, _, leaf = name.rpartition(".")
         modules.setdefault(module, {})[leaf] = name
     dotted, statistics = dotted_names(described.weights), running_statistics(described.weights)
+    normed = normed_weights(described.weights)
     single: dict[str, dict[str, str]] = {}
     for module, leaves in modules.items():
         for leaf, name in leaves.items():
             is_statistic = name in statistics and leaf in STATISTIC_LEAVES
             stem, role = ("", statistics[name]) if is_statistic else _stem(leaf, leaves, module)
-            path = dotted[name][: len(module)]
+            owner = module
+            if name in normed:
+                stem, (owner, role) = "", normed[name]
+            path = dotted[name][: len(owner)]
             single.setdefault(".".join(part for part in (path, stem) if part), {})[role] = name
     shapes = {dotted[name]: described.weights[name] for name in wanted}
     alike = _alike(shapes, shapes) if starred else set()
@@ -101,13 +105,16 @@ def units_of(described: Described, names: Iterable[str], calls: Sequence[str], *
     for path, roles in single.items():
         pattern, stars = _starred(path, path, alike)
         first = next(iter(roles.values()))
-        module = first.rpartition(".")[0]
+        module = normed[first][0] if first in normed else first.rpartition(".")[0]
+        kind = described.kinds.get(roles.get(WEIGHT, first), OTHER)
+        if first in normed and kind == OTHER and "Linear" in described.modules.get(module, ""):
+            kind = LINEAR
         unit = Unit(
             path=pattern,
             names={role: _starred(name, dotted[name], alike)[0] for role, name in roles.items()},
             shapes={role: described.weights[name] for role, name in roles.items()},
             indices=frozenset([stars]),
-            kind=described.kinds.get(roles.get(WEIGHT, first), OTHER),
+            kind=kind,
             calls=place.get(module, order[first]),
             order=order[first],
             layer=described.modules.get(module, ""),

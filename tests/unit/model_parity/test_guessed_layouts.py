@@ -170,6 +170,18 @@ def equinox() -> Layers:
     return Layers(weights, other, linear=("head.weight",), rows=("head.weight",), layers={"up": "ConvTranspose2d"})
 
 
+def normed(weight: str, size: str, new: tuple[str, str, str]) -> Layers:
+    """A matrix whose weight is normed, in torch's two forms."""
+    weights = {f"fc.{size}": (8, 1), f"fc.{weight}": (8, 6), "fc.bias": (8,)}
+
+    def other(own: Arrays) -> dict[str, Any]:
+        return dict(zip(new, (own[f"fc.{weight}"], own["fc.bias"], own[f"fc.{size}"]), strict=True))
+
+    return Layers(weights, other, layers={"fc": "ParametrizedLinear"})
+
+
+EQX_NORMED = ("fc.layer.weight", "fc.layer.bias", "fc.g")
+PARAMETRIZED = ("parametrizations.weight.original1", "parametrizations.weight.original0")
 QKVO = ("q_proj", "k_proj", "v_proj", "out_proj")
 FLAX = ("query", "key", "value", "out")
 CASES = {
@@ -195,6 +207,8 @@ CASES = {
     "layers with their number in the name": deep("layers_{}"),
     "layers named by their class": deep("Block_{}"),
     "Equinox": equinox(),
+    "weight norm of Equinox": normed(*PARAMETRIZED, EQX_NORMED),
+    "weight norm, torch's older form": normed("weight_v", "weight_g", EQX_NORMED),
 }
 
 
