@@ -101,7 +101,7 @@ def carry_weights(both: BothSides, *, keep: bool) -> Carried:
         own = pair_own_weights(both, weights, first, ModuleScores(both).call_orders)
         both.notes += own.notes
         return Carried(own.loaded, own.missing)
-    if _stored_otherwise(mine, theirs) and (first.unplaced or first.assumed):
+    if _stored_otherwise(mine, theirs) and (first.unplaced or (first.assumed and not first.renamed)):
         return _guess(both, weights, first, [])  # shapes and order alone say little then
     far = float("inf") if first.unplaced else both.distance()
     if far <= AGREEING:
@@ -199,8 +199,11 @@ def _lines(guess: WeightGuess, loaded: Loaded) -> tuple[str, ...]:
     return tuple(guess.lines([name for mine, _ in loaded.placed for name in mine]))
 
 
-def _proven(guess: WeightGuess, loaded: Loaded) -> WeightGuessReport:
+def _proven(guess: WeightGuess, loaded: Loaded) -> WeightGuessReport | None:
+    """Return what is said of a guess that led to agreement; None if it is what names say as they are."""
     pairs = guess.other_names(loaded.assumed)
+    if not pairs:
+        return None
     return WeightGuessReport(sure=PROVEN, by=_reasons(pairs), pairs=_words(pairs))
 
 
