@@ -21,6 +21,7 @@ from goldsmith.frameworks.jax.hooks import on_enter as on_enter
 from goldsmith.frameworks.jax.hooks import on_leave as on_leave
 from goldsmith.frameworks.jax.load import ConvertedModule as ConvertedModule
 from goldsmith.frameworks.jax.load import LoadedModule as LoadedModule
+from goldsmith.frameworks.jax.operations import unobserved
 from goldsmith.frameworks.jax.trees import (
     OWN,
     AnyModel,
@@ -218,7 +219,8 @@ class _Descent:
         if self._transformation is None:
             moves = {name: -PLAIN_LEARNING_RATE * item for name, item in slopes.items()}
         else:
-            moves, self._state = self._transformation.update(slopes, self._state, before)
+            with unobserved():  # optax counts steps in float32 even in float64, which is no rounding of the model's
+                moves, self._state = self._transformation.update(slopes, self._state, before)
         write(self._model, {name: item + moves[name] for name, item in before.items()})
 
 

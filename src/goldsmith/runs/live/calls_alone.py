@@ -10,7 +10,7 @@ from goldsmith.gold.arrays import is_tensor
 from goldsmith.gold.call_forms import rebuild, tensors_in
 from goldsmith.runs.conditions import OWN
 from goldsmith.runs.implementation import GivenCall
-from goldsmith.runs.live.model_facts import device_of, in_library
+from goldsmith.runs.live.model_facts import device_of, in_library, received
 from goldsmith.runs.live.returned_values import moved
 from goldsmith.runs.live.run_record import failure_of
 from goldsmith.runs.requests import IsolatedCall
@@ -59,7 +59,7 @@ def _given(library: Framework, model: Any, item: IsolatedCall, tensors: Sequence
     for number, value in enumerate(tensors):
         tensor = in_library(value, library)
         if not is_tensor(tensor):
-            tensor = library.arrays.received(value.copy())
+            tensor = received(value.copy(), library)
         if str(number) in item.bfloat16:
             tensor = library.arrays.cast(tensor, "bfloat16")
         found.append(moved(tensor, device_of(model), precision if precision != OWN else ""))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from goldsmith.frameworks.framework import Framework, arrays_of, framework_of, models_of
+from goldsmith.frameworks.framework import Framework, arrays_of, framework_of, models_of, undisturbed
 from goldsmith.gold.arrays import dtype_name, is_array
 from goldsmith.gold.call_forms import tensors_in
 from goldsmith.gold.facts import WeightFacts
@@ -103,7 +103,13 @@ def in_library(array: Any, library: Framework | None) -> Any:
     held = tensor_library(array)
     if library is None or held is None or held.name == library.name:
         return array
-    return library.arrays.received(arrays_of(array).to_numpy(array))
+    return received(arrays_of(array).to_numpy(array), library)
+
+
+def received(values: Any, library: Framework) -> Any:
+    """Return numbers of the host as an array of a library; that is nothing that the model computes."""
+    with undisturbed():
+        return library.arrays.received(values)
 
 
 def tensor_library(array: Any) -> Framework | None:
