@@ -46,6 +46,8 @@ class Provided:
     """By file, functions that the solution leaves as they were given."""
     notes: tuple[str, ...] = ()
     """What could not be looked at."""
+    ported: frozenset[str] = frozenset()
+    """Files that are written in another library than the starter's: none of its code fits into them."""
 
     @classmethod
     def of(cls, target: Target, submission: Submission, manifest: Manifest) -> Provided:
@@ -87,6 +89,7 @@ class Provided:
             look(_may_matter),
             functions_left(target, starter),
             tuple(notes),
+            frozenset(ported),
         )
 
     @functools.cached_property
