@@ -18,6 +18,7 @@ from goldsmith.gold.facts import WeightFacts
 from goldsmith.gold.payload import from_file
 from goldsmith.process.messages import KeptCase
 from goldsmith.runs.conditions import OWN
+from goldsmith.weights.crossing import NeedsOwnForm
 from goldsmith.weights.load_objects import LoadedObject, SettledByRecipe
 from goldsmith.weights.loaded import LoadedModel
 from goldsmith.weights.models import WeightAccess
@@ -66,9 +67,11 @@ class GoldInputs:
         if name not in self.weights:
             raise RecipeMisuse(f"the gold keeps no weights of {name!r}; has the recipe changed since?")
         kept, facts = self.weights[name], self.facts.get(name, WeightFacts())
-        if access is not None:
-            return SettledByRecipe(model, kept, access, self._fill_like, facts.withheld)
         home = library_of(model)
+        if access is not None:
+            if home is not None and self.library not in ("", home.name):
+                raise NeedsOwnForm("its weights are read and replaced by functions of the recipe")
+            return SettledByRecipe(model, kept, access, self._fill_like, facts.withheld)
         if home is not None:
             models = home.models
             if self.precision != OWN:
