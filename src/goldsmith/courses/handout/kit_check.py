@@ -138,7 +138,12 @@ class Case:
         """Return what the recipe made with the numbers of the kit."""
         if isinstance(kept, dict) and set(kept) == {"@array"}:
             array = self._kit["arrays"][kept["@array"]]
-            if type(made).__module__.partition(".")[0] != "torch":
+            library = type(made).__module__.partition(".")[0]
+            if library in ("jax", "jaxlib"):
+                import jax.numpy as jnp
+
+                return jnp.asarray(array, dtype=made.dtype)
+            if library != "torch":
                 return array.copy()
             import torch
 

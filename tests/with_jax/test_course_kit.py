@@ -1,0 +1,69 @@
+"""A kit for students of a course in JAX checks functions without their answers, and without goldsmith, too."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from support.course import CourseOnDisk
+
+SOLUTION = """
+    import jax.numpy as jnp
+
+
+    def normalise(x):
+        x = x - x.mean(axis=-1, keepdims=True)
+        return x.at[0].multiply(2.0) / jnp.sqrt((x * x).mean(axis=-1, keepdims=True))
+"""
+STARTER = """
+    import jax.numpy as jnp
+
+
+    def normalise(x):
+        # TODO: every row without its mean, over its root mean square; the first row twice
+        raise NotImplementedError
+"""
+RECIPE = """
+    import jax
+
+    import goldsmith as gs
+    from ops import normalise
+
+
+    @gs.case
+    def normalised(case):
+        x = case.input("x", lambda: jax.random.normal(jax.random.key(0), (37, 40)) + 0.3)
+        case.record("y", normalise(x))
+
+
+    if __name__ == "__main__":
+        gs.main()
+"""
+RECIPE_FILE = "src/assignments/hw1/generate_fixtures.py"
+
+
+@pytest.fixture(scope="module")
+def kit(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    course = CourseOnDisk(tmp_path_factory.mktemp("kit") / "course").write(
+        {
+            "src/assignments/hw1/ops.py": STARTER,
+            RECIPE_FILE: RECIPE,
+            "private/solutions/hw1/ops_solution.py": SOLUTION,
+        }
+    )
+    assert course.run("generate", "hw1", calibrate=True).code == 0
+    made = course.run("handout", "hw1", "--output", str(course.root / "kit"))
+    assert made.code == 0, made.out + made.err
+    return course.root / "kit"
+
+
+@pytest.mark.parametrize(("old", "new", "code"), [("2.0)", "2)", 0), ("2.0)", "3.0)", 1)])
+def test_right_work_passes_and_wrong_work_does_not(kit: Path, tmp_path: Path, old: str, new: str, code: int) -> None:
+    work = CourseOnDisk(tmp_path).write({"ops.py": SOLUTION.replace(old, new)})
+    for options in ([], ["--plain"]):
+        command = [sys.executable, str(kit / "check.py"), str(work.root), *options]
+        done = subprocess.run(command, capture_output=True, text=True, cwd=work.root)
+        assert done.returncode == code, done.stdout + done.stderr
