@@ -204,19 +204,27 @@ class WeightUse:
 
     def __init__(self, model: Any) -> None:
         self._model, self._names = model, dict.fromkeys(_weights_of(model), False)
+        self._looks = False
         on_leave(model, self._called)
 
     @unwatched
     def _called(self, module: Any, args: Any, kwargs: Any, output: Any) -> None:
         weights = _weights_of(self._model)
-        if all(self._names.values()) or not weights:
+        if self._looks or all(self._names.values()) or not weights:
             return
 
         def run(*arrays: Any) -> Any:
             given = dict(zip(weights, arrays, strict=True))
             return list(filter(_is_inexact, leaves_in([with_arrays(self._model, given)(*args, **kwargs)])))
 
-        for name, switch in zip(weights, used(run, list(weights.values())), strict=True):
+        self._looks = True  # what is called here would be told of, too
+        try:
+            switches = used(run, list(weights.values()))
+        except Exception:  # such as of one example at a time, inside of `vmap`, where all of them are shown
+            switches = [True] * len(weights)
+        finally:
+            self._looks = False
+        for name, switch in zip(weights, switches, strict=True):
             self._names[name] = self._names.get(name, False) or switch
 
     def names(self) -> tuple[str, ...]:
