@@ -243,15 +243,6 @@ def without_gradients() -> Iterator[None]:
         yield
 
 
-@contextlib.contextmanager
-def setting_up() -> Iterator[None]:
-    """Make values within this context whose numbers others will take the place of, in any library in use."""
-    with contextlib.ExitStack() as stack:
-        for item in active():
-            stack.enter_context(item.numerics.setting_up())
-        yield
-
-
 def source_name(value: object) -> str:
     """Name an argument that random numbers are drawn from, such as a key; empty for any other value."""
     return next((name for item in active() if (name := item.numerics.source_name(value))), "")

@@ -407,8 +407,9 @@ class Numerics(Protocol):
         """Record no gradients within this context."""
         ...
 
-    def seed(self, seed: int, *, threads: int | None = None) -> None:
-        """Seed all random sources, and switch to deterministic algorithms."""
+    def seed(self, seed: int, *, threads: int | None = None, device: str = "") -> None:
+        """Seed all random sources, and switch to deterministic algorithms; keep to a device, if one is named, where it
+        would be the library's own choice."""
         ...
 
     def tolerate_nondeterminism(self) -> None:
@@ -449,10 +450,6 @@ class Process(Protocol):
 
     def preload(self) -> None:
         """Import all that children will need, before they are forked; start no thread."""
-        ...
-
-    def keep_to(self, device: str) -> None:
-        """See to it that what asks for no device is computed on this one, where that is the library's own choice."""
         ...
 
     def devices(self) -> list[str]:

@@ -6,6 +6,7 @@ import ast
 import importlib.metadata
 import platform
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from goldsmith.doctor import processor_name
 from goldsmith.foundation.syntax import syntax_tree
@@ -52,17 +53,19 @@ def verdict_report(verdict: Verdict, evidence: Evidence, recorded: Environment) 
 def environment_here(recorded: Environment) -> Environment:
     """Return what is known of this machine without running anything; what is not known is not compared."""
     given = deterministic_environment(recorded.threads)
-    others = {library: _version(library) or "" for library in recorded.versions or {}}
+    found = {library: _version(library) or "" for library in recorded.libraries}
+    others = recorded.versions or {}
+    own: dict[str, Any] = {library: version for library, version in found.items() if library not in others}
     return Environment(
         python=platform.python_version(),
         numpy=_version("numpy") or "",
-        torch=_version("torch") if recorded.torch else None,
+        **own,
         platform=f"{platform.system()} {platform.machine()}" if recorded.platform else "",
         processor=processor_name(),
         threads=recorded.threads,
         device=recorded.device,
         variables={name: given[name] for name in recorded.variables if name in given},
-        versions=others,
+        versions={library: found[library] for library in others},
     )
 
 

@@ -13,7 +13,7 @@ import msgspec
 
 from goldsmith.errors.recipe import RecipeMisuse
 from goldsmith.foundation.nested import walk
-from goldsmith.frameworks.framework import active, is_module, modelling, models_of, setting_up
+from goldsmith.frameworks.framework import active, is_module, modelling, models_of
 from goldsmith.gold.arrays import is_array
 from goldsmith.gold.facts import WeightFacts
 from goldsmith.gold.payload import CaseNames, to_file
@@ -24,6 +24,7 @@ from goldsmith.recipe.computed_weights import computed_weights
 from goldsmith.recipe.decorators import CHECKPOINT, CaseDefinition, check_allow
 from goldsmith.recipe.initial_weights import SEEDS, check_varies, draw_weights, statistics_of, telling_statistics
 from goldsmith.recipe.reused_draws import RecordedDraws
+from goldsmith.recipe.seeding import setting_up
 from goldsmith.weights import models
 from goldsmith.weights.crossing import refuse_usual_draws
 from goldsmith.weights.gold_inputs import GoldInputs
@@ -108,7 +109,7 @@ class Case:
         self._claim(self._settings, name, "model")
         model: T
         build = functools.partial(models.build, factory, args, kwargs, self.device)
-        with contextlib.nullcontext() if self._given is None else setting_up():
+        with setting_up(self._given is not None):
             model, drew = models.draws_while(build)
         if self._access is not None:
             self._accesses[id(model)] = self._access
@@ -194,7 +195,7 @@ class Case:
         fresh = self._weights_of(model, f"{name}'s weights")
         return self._draws.weights(name, model, fresh, rebuild, self._accesses.get(id(model)))
 
-    def _keep_weights(self, name: str, model: Any, drew: bool, build: Callable[[], Any]) -> None:
+    def _keep_weights(self, name: str, model: Any, drew: bool, build: Callable[..., Any]) -> None:
         self._weights[name] = kept = self._weights_of(model, f"{name}'s weights")
         access, facts = self._accesses.get(id(model)), WeightFacts()
         if access is None:
@@ -209,7 +210,7 @@ class Case:
     def input(self, name: str, make: Callable[[], T] | T, *, allow: Mapping[str, str] | None = None) -> T:
         """Keep an input and return it: `make` is called if it is callable, else it is the value itself."""
         self._claim(self._inputs, name, "input")
-        with contextlib.nullcontext() if self._given is None else setting_up():
+        with setting_up(self._given is not None):
             value: Any = make() if callable(make) and not is_array(make) else make
         if self._given is not None:
             value = self._given.input(name, value)

@@ -6,10 +6,12 @@ library is imported for this: one that a recipe imports later is seeded at that 
 
 from __future__ import annotations
 
+import contextlib
 import random
+from collections.abc import Iterator
 
 from goldsmith.foundation.on_import import when_imported
-from goldsmith.frameworks.framework import Framework, registered
+from goldsmith.frameworks.framework import Framework, active, registered
 
 DEFAULT_SEED = 42
 
@@ -26,9 +28,13 @@ def seed_everything(seed: int = DEFAULT_SEED, *, threads: int | None = None, dev
 
 
 def _seed_when_imported(framework: Framework, seed: int, threads: int | None, device: str) -> None:
-    def act(_: object) -> None:
-        if device:
-            framework.process.keep_to(device)
-        framework.numerics.seed(seed, threads=threads)
+    when_imported(framework.name, lambda _: framework.numerics.seed(seed, threads=threads, device=device))
 
-    when_imported(framework.name, act)
+
+@contextlib.contextmanager
+def setting_up(is_replaced: bool) -> Iterator[None]:
+    """Make values within this context; how they are computed says nothing if gold's take their place."""
+    with contextlib.ExitStack() as stack:
+        for item in active() if is_replaced else ():
+            stack.enter_context(item.numerics.setting_up())
+        yield

@@ -20,6 +20,7 @@ from goldsmith.weights.values import snapshot
 
 T = TypeVar("T")
 PROFILES = ("init", "stress")
+_PLAIN = (bool, int, float, str, type(None))
 
 
 @dataclass(frozen=True)
@@ -56,12 +57,13 @@ def build(
 ) -> Any:
     """Build a model, from a `seed` if there is one: what arguments draw from, such as a key, has that seed then."""
     if seed is not None:
-        args = tuple(reseeded(item, seed) for item in args)
-        kwargs = {name: reseeded(item, seed) for name, item in kwargs.items()}
+        args = tuple(item if type(item) in _PLAIN else reseeded(item, seed) for item in args)
+        kwargs = {name: item if type(item) in _PLAIN else reseeded(item, seed) for name, item in kwargs.items()}
     if is_module(factory):
         name = type(factory).__name__
         raise RecipeMisuse(f"case.model takes the class and its arguments, not a finished model: case.model({name}, …)")
-    model = adopted(factory(*args, **kwargs))
+    model = factory(*args, **kwargs)
+    model = adopted(model) if type(model) is tuple else model
     if model is None:
         raise RecipeMisuse(f"{_name(factory)}(…) returned None, not a model")
     models = models_of(model)
@@ -147,8 +149,8 @@ def gradients_of(model: Any, label: str) -> dict[str, Any]:
 def settings_of(factory: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments by name, so that `factory(**settings)` builds the same model; without what random numbers
     are drawn from."""
-    args = tuple(item for item in args if not source_name(item))
-    kwargs = {name: item for name, item in kwargs.items() if not source_name(item)}
+    args = tuple(item for item in args if type(item) in _PLAIN or not source_name(item))
+    kwargs = {name: item for name, item in kwargs.items() if type(item) in _PLAIN or not source_name(item)}
     if not args:
         return dict(kwargs)
     try:
@@ -172,7 +174,8 @@ def signature_of(factory: Any) -> inspect.Signature:
     kinds = [item.kind for item in found.parameters.values()]
     if not isinstance(factory, type) or kinds != [inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD]:
         return found
-    own = inspect.signature(factory.__init__)
+    kind: Any = factory
+    own = inspect.signature(kind.__init__)
     return own.replace(parameters=list(own.parameters.values())[1:])
 
 

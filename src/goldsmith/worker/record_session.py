@@ -76,7 +76,7 @@ class Session:
 
     def _run_case(self, definition: CaseDefinition) -> CaseFacts:
         """Run and write one case. Each starts from the same seed, so that adding a case does not change the others."""
-        seed_everything(self.seed, threads=self.threads, device=self.device)
+        seed_everything(self.seed, threads=self.threads)
         draws = self._recorded_draws(definition)
         case = Case(definition, self.seed, self.device, self._given(definition), draws, self.own_code)
         with conditions(note_optimisers=True) as watch, case.watch():

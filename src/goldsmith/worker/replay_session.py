@@ -263,7 +263,7 @@ class ReplayCase(Case):
             self._weight_use[name] = known.WeightUse(model)
         return adapt_calls(model, self._adapter)
 
-    def _keep_weights(self, name: str, model: Any, drew: bool, build: Callable[[], Any]) -> None:
+    def _keep_weights(self, name: str, model: Any, drew: bool, build: Callable[..., Any]) -> None:
         """Keep nothing: they are gold's weights."""
 
     def input(self, name: str, make: Callable[[], T] | T, **options: Any) -> T:

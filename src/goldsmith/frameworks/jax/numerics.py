@@ -18,6 +18,7 @@ from goldsmith.frameworks.jax.gradients import backward as backward
 from goldsmith.frameworks.jax.gradients import backward_total as backward_total
 from goldsmith.frameworks.jax.gradients import passed_back as passed_back
 from goldsmith.frameworks.jax.operations import Noise, in_float64, observed
+from goldsmith.frameworks.jax.process import keep_to
 from goldsmith.gold.arrays import as_numpy
 
 disturbs_operations = True
@@ -119,8 +120,11 @@ def reseeded(value: Any, seed: int) -> Any:
     return type(value)(**{name: jax.random.fold_in(value[name].key[...], seed) for name in value})
 
 
-def seed(seed: int, *, threads: int | None = None) -> None:
-    """Do nothing: there is no global state."""
+def seed(seed: int, *, threads: int | None = None, device: str = "") -> None:
+    """Seed nothing: there is no global state."""
+    jax.config.update("jax_traceback_filtering", "off")  # which adds three lines on itself to every error
+    if device:
+        keep_to(device)
 
 
 def tolerate_nondeterminism() -> None:

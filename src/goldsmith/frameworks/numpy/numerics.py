@@ -64,8 +64,7 @@ def undisturbed() -> Any:
     return contextlib.nullcontext()
 
 
-def setting_up() -> Any:
-    return contextlib.nullcontext()
+setting_up = contextlib.nullcontext
 
 
 def source_name(value: Any) -> str:
@@ -91,7 +90,7 @@ def records_gradients() -> bool:
 # --- randomness
 
 
-def seed(seed: int, *, threads: int | None = None) -> None:
+def seed(seed: int, *, threads: int | None = None, device: str = "") -> None:
     np.random.seed(seed)
 
 

@@ -13,10 +13,6 @@ def preload() -> None:
     """Do nothing: to import NumPy is all."""
 
 
-def keep_to(device: str) -> None:
-    """Do nothing: the CPU is what it takes."""
-
-
 def devices() -> list[str]:
     return []
 

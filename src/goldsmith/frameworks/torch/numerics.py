@@ -104,8 +104,7 @@ def undisturbed() -> Any:
     return _disable_current_modes()
 
 
-def setting_up() -> Any:
-    return contextlib.nullcontext()
+setting_up = contextlib.nullcontext
 
 
 def source_name(value: Any) -> str:
@@ -131,7 +130,7 @@ def records_gradients() -> bool:
 # --- randomness
 
 
-def seed(seed: int, *, threads: int | None = None) -> None:
+def seed(seed: int, *, threads: int | None = None, device: str = "") -> None:
     """Seed all devices, and switch to deterministic algorithms and settings."""
     accelerator: Any = getattr(torch, "accelerator", None)
     if accelerator is not None and not accelerator.is_available():

@@ -20,10 +20,6 @@ def preload() -> None:
     torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.0)
 
 
-def keep_to(device: str) -> None:
-    """Do nothing: the CPU is what it takes."""
-
-
 def devices() -> list[str]:
     """List the devices besides the CPU."""
     found = [f"cuda:{index}" for index in range(torch.cuda.device_count())]
