@@ -119,7 +119,7 @@ def test_the_numpy_one_needs_no_torch(fresh: CourseOnDisk, without_torch: Path) 
 
 
 def test_several_stand_beside_each_other_without_giving_anything_away(fresh: CourseOnDisk) -> None:
-    for name, kind in (("hw1", "numpy"), ("hw2", "numpy"), ("hw3", "torch"), ("hw4", "torch")):
+    for name, kind in (("hw1", "numpy"), ("hw2", "numpy"), ("hw3", "torch"), ("hw4", "torch"), ("hw5", "jax")):
         assert fresh.run("new", name, "--kind", kind).code == 0
     run = fresh.run("guard")
     assert run.code == 0, run.out
