@@ -9,6 +9,7 @@ from typing import Any
 import jax.numpy as jnp
 
 from goldsmith.frameworks.jax import arrays
+from goldsmith.frameworks.jax.arrays import unobserved
 from goldsmith.frameworks.jax.foreign import LoadedForeign as LoadedForeign
 from goldsmith.frameworks.jax.foreign import across as across
 from goldsmith.frameworks.jax.foreign import constructed as constructed
@@ -21,7 +22,6 @@ from goldsmith.frameworks.jax.hooks import on_enter as on_enter
 from goldsmith.frameworks.jax.hooks import on_leave as on_leave
 from goldsmith.frameworks.jax.load import ConvertedModule as ConvertedModule
 from goldsmith.frameworks.jax.load import LoadedModule as LoadedModule
-from goldsmith.frameworks.jax.operations import unobserved
 from goldsmith.frameworks.jax.trees import (
     OWN,
     AnyModel,
