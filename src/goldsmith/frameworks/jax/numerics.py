@@ -22,6 +22,9 @@ from goldsmith.frameworks.jax.process import keep_to
 from goldsmith.gold.arrays import as_numpy
 
 disturbs_operations = True
+_FULL = "highest"
+"""The precision of products: on accelerators JAX rounds float32 to TF32 or bfloat16 before it multiplies, unless told
+otherwise. As with torch, where settings of a process switch that on, they are set aside; what a call asks for counts."""
 
 
 @contextlib.contextmanager
@@ -37,8 +40,7 @@ def conditions(
 ) -> Iterator[None]:
     is_wide = precision == "float64"
     with contextlib.ExitStack() as stack:
-        if is_wide:
-            stack.enter_context(in_float64())
+        stack.enter_context(in_float64() if is_wide else jax.default_matmul_precision(_FULL))
         if is_wide or noise is not None or note_dtypes or keep_outputs:
             made = Noise(noise, narrowed=narrowed) if noise is not None else None
             stack.enter_context(
@@ -121,7 +123,8 @@ def reseeded(value: Any, seed: int) -> Any:
 
 
 def seed(seed: int, *, threads: int | None = None, device: str = "") -> None:
-    """Seed nothing: there is no global state."""
+    """Compute products in full precision; there is no global state to seed."""
+    jax.config.update("jax_default_matmul_precision", _FULL)
     jax.config.update("jax_traceback_filtering", "off")  # which adds three lines on itself to every error
     if device:
         keep_to(device)
