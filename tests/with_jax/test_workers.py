@@ -1,0 +1,40 @@
+"""JAX in processes that are forked, and in those that a sandbox surrounds."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from goldsmith.sandbox.limits import clean_environment
+
+FORK = """
+import os, sys
+import jax
+from goldsmith.frameworks.framework import framework
+from goldsmith.frameworks.jax.process import is_started
+
+threads = len(os.listdir("/proc/self/task"))
+framework("jax").preload()
+assert not is_started()
+assert len(os.listdir("/proc/self/task")) == threads
+pid = os.fork()
+if not pid:
+    import jax.numpy as jnp
+
+    os._exit(int(jax.jit(jnp.sum)(jnp.arange(4.0))))
+assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 6
+"""
+
+
+def test_what_is_preloaded_starts_no_backend_so_that_children_can() -> None:
+    done = subprocess.run([sys.executable, "-c", FORK], capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stderr
+    assert not done.stderr
+
+
+def test_in_what_jax_computes_is_the_same_in_a_sandbox_and_nothing_else_gets_there() -> None:
+    kept = {"JAX_ENABLE_X64": "1", "XLA_FLAGS": "--xla_cpu_max_isa=SSE4_2", "JAX_DEFAULT_MATMUL_PRECISION": "highest"}
+    secret = {"JAX_COORDINATOR_ADDRESS": "10.0.0.1", "TOKEN": "secret"}
+    found = clean_environment("/home", environment={**kept, **secret})
+    assert kept.items() <= found.items()
+    assert not secret.keys() & found.keys()
