@@ -48,6 +48,32 @@ def test_a_small_mistake_is_seen(keeping: KeepingTests, wrong: str) -> None:
     result.stdout.fnmatch_lines(["*soft:*out of tolerance*"])
 
 
+VALUES = """
+    import jax, jax.numpy as jnp
+
+    def test_it(gold):
+        x = jnp.linspace(0, 3, 8)
+        gold.check({"half": x.astype(jnp.bfloat16), "quarter": x.astype(jnp.float8_e4m3fn), "n": x.astype(jnp.int4)})
+        gold.check(lambda key, x: x + jax.random.normal(key, (8,)), (jax.random.key(0), x), name="drawn")
+        gold.check(jax.value_and_grad(lambda y: jnp.sum(jnp.tanh(y) ** 2)), x, name="gradient")
+        gold.check(jax.jit(lambda y: y * 3.3, donate_argnums=0), jnp.ones(8), name="donated")
+"""
+
+
+def test_values_of_every_dtype_and_functions_of_every_kind_are_kept(keeping: KeepingTests) -> None:
+    keeping.record(VALUES)
+    keeping.run().assert_outcomes(passed=1)
+    keeping.change("astype(jnp.float8_e4m3fn)", "astype(jnp.float8_e4m3fn) * jnp.float8_e4m3fn(1.25)")
+    result = keeping.run()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*quarter: * of 8 elements out of tolerance*"])
+
+
+def test_a_random_key_is_not_kept(keeping: KeepingTests) -> None:
+    result = keeping.run("--gold-update", tests="import jax\ndef test_it(gold): gold.check(jax.random.key(0))\n")
+    result.stdout.fnmatch_lines(["*value is a random key*jax.random.key_data(key)*"])
+
+
 def test_torch_is_not_imported_for_it(keeping: KeepingTests) -> None:
     keeping.write(CHECK + "    " * 2 + "import sys; assert 'TORCH'.lower() not in sys.modules\n")
     keeping.pytester.runpytest_subprocess("--gold-update", "-p", "no:cacheprovider").assert_outcomes(passed=1)

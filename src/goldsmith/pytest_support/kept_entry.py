@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from goldsmith._version import __version__
-from goldsmith.comparison.leaves import FORMS
+from goldsmith.comparison.leaves import FORMS, Form
 from goldsmith.gold.facts import CaseFacts, Environment, FileFacts, WeightFacts
 from goldsmith.gold.labels import as_texts
 from goldsmith.gold.manifest import CaseEntry, Provenance, TensorEntry, case_entry
@@ -85,7 +85,7 @@ def _with_defaults(entry: CaseEntry) -> CaseEntry:
 
 def _default(item: TensorEntry) -> Tolerance:
     name = "float64" if item.dtype == "float (Python)" else item.dtype
-    form = FORMS[name]
+    form = FORMS.get(name) or Form(name, "f")  # one of few bits, compared exactly
     return Tolerance(kind="customary", rtol=form.rtol, atol=form.atol, reason=f"the default for {name}")
 
 
