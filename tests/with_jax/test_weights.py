@@ -115,6 +115,19 @@ class NnxMlp(nnx.Module):
         return self.fc2(jnp.tanh(self.fc1(self.norm(x))))
 
 
+class EqxMlp(eqx.Module):
+    norm: Any
+    fc1: Any
+    fc2: Any
+
+    def __init__(self) -> None:
+        self.norm = eqx.nn.LayerNorm(DIM)
+        self.fc1, self.fc2 = (eqx.nn.Linear(DIM, DIM, key=key) for key in jax.random.split(jax.random.key(5)))
+
+    def __call__(self, x: Any) -> Any:
+        return self.fc2(jnp.tanh(self.fc1(self.norm(x))))
+
+
 class TurnedMlp(NnxMlp):
     """A mistake that shapes do not show: the kernel the other way round."""
 
@@ -354,6 +367,39 @@ def test_a_port_from_jax_agrees_without_an_adapter(name: str) -> None:
     inputs = jnp.asarray((last(given) if case.channels_last else given).numpy())
     found = goldsmith.parity(case.new(), case.old().eval(), inputs, **own)
     assert found, str(found)
+
+
+def test_two_libraries_of_jax_agree_without_an_adapter() -> None:
+    found = goldsmith.parity(NnxMlp(), eqx.filter_vmap(EqxMlp()), jax.random.normal(jax.random.key(1), (4, DIM)))
+    assert found, str(found)
+
+
+def converted(state: dict[str, Any]) -> dict[str, Any]:
+    """Convert torch's weights as a function of the user's does, which is given arrays of JAX."""
+    new = {"weight": "scale", "bias": "bias"}
+    found = {f"norm.{new[leaf]}": state[f"norm.{leaf}"] for leaf in new}
+    for name in ("fc1", "fc2"):
+        found |= {f"{name}.kernel": state[f"{name}.weight"].T, f"{name}.bias": state[f"{name}.bias"]}
+    return found
+
+
+def test_a_function_converts_weights_and_gradients_come_back_through_it() -> None:
+    torch.manual_seed(0)
+    found = goldsmith.parity(scrambled(Mlp()), NnxMlp(), torch.randn(4, DIM), convert=converted)
+    assert found, str(found)
+    assert len(found.report.cases) == 2, "gradients are compared as well"
+
+
+def test_numbers_that_a_port_holds_already_are_recognised() -> None:
+    torch.manual_seed(0)
+    old, new = scrambled(Mlp()), NnxMlp()
+    for name, value in converted({name: jnp.asarray(item.numpy()) for name, item in old.state_dict().items()}).items():
+        module, leaf = name.split(".")
+        getattr(getattr(new, module), leaf)[...] = value
+    found = goldsmith.parity(old, new, torch.randn(4, DIM), weights=False)
+    assert found, str(found)
+    assert len(found.report.cases) == 2, "gradients are compared as well"
+    assert not any("holds" in note for note in found.report.notes), str(found)
 
 
 @pytest.mark.parametrize(
