@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import sys
 from collections.abc import Callable
 from types import ModuleType
@@ -10,9 +11,10 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import optax
 import pytest
 import torch
-from flax import nnx
+from flax import linen, nnx
 
 from goldsmith.frameworks.framework import framework
 from goldsmith.weights.crossing import NeedsOwnForm, across, refusing
@@ -62,7 +64,8 @@ def loaded(model: Any, gold: Any, library: str) -> Any:
     """A model with gold's weights in it, as one of another library."""
     home = framework("torch" if isinstance(gold, torch.nn.Module) else "jax")
     weights = dict(home.models.state(gold))
-    return GoldInputs({}, {"model": weights}, library=library).load_weights("model", model, {}, lambda: model)
+    given = GoldInputs({}, {"model": weights}, facts={"model": home.models.weight_facts(gold)}, library=library)
+    return given.load_weights("model", model, {}, lambda: model)
 
 
 @pytest.mark.parametrize("precision", [torch.float32, torch.float64])
@@ -137,8 +140,52 @@ def test_what_cannot_cross_is_told() -> None:
     ):
         with pytest.raises(NeedsOwnForm):
             use()
+    with pytest.raises(NeedsOwnForm, match=r"torch\.func"):
+        torch.func.grad(lambda x: in_torch(jnp.sin)(x).sum())(torch.ones(3))
     with refusing("it changes its input x"), pytest.raises(NeedsOwnForm, match="changes its input x"):
         model(torch.ones(1, 3))
+
+
+def test_a_copy_of_a_model_is_one_of_its_own() -> None:
+    model = loaded(NnxNet(rngs=nnx.Rngs(0)), TorchNet(), "torch").model
+    other, x = copy.deepcopy(model), torch.ones(2, 3)
+    with torch.no_grad():
+        other.fc2.bias.add_(1)
+    torch.testing.assert_close(other(x), model(x) + 1)
+
+
+def test_batch_norm_is_judged_in_eval_mode_alone() -> None:
+    class Normed(nnx.Module):
+        def __init__(self) -> None:
+            self.fc = nnx.Linear(4, 3, rngs=nnx.Rngs(0))
+            self.norm = nnx.BatchNorm(3, epsilon=1e-5, rngs=nnx.Rngs(0))
+
+        def __call__(self, x: Any) -> Any:
+            return self.norm(self.fc(x))
+
+    gold = torch.nn.Sequential()
+    gold.fc = torch.nn.Linear(4, 3)
+    gold.norm = torch.nn.BatchNorm1d(3)
+    gold.norm.running_mean += 2
+    model, x = loaded(Normed(), gold, "torch").model, torch.randn(5, 4)
+    torch.testing.assert_close(model.eval()(x), gold.eval()(x))
+    with pytest.raises(NeedsOwnForm, match="up to date"):
+        model.train()(x)
+
+
+def test_a_constructor_gets_a_key_where_it_asks_for_one() -> None:
+    def make_linen(width: int, key: Any) -> Any:
+        module = linen.Dense(width)
+        return module, module.init(key, jnp.ones((1, 3)))
+
+    def make_torch(width: int, key: Any) -> torch.nn.Module:
+        return torch.nn.Linear(3, width)
+
+    assert JAX.models.weights(in_torch(make_linen)(4))["kernel"].shape == (3, 4)
+    assert in_jax(make_torch)(4, jax.random.key(0)).weight.shape == (4, 3)
+    assert in_jax(lambda width: make_torch(width, None))(4, key=jax.random.key(0)).weight.shape == (4, 3)
+    with pytest.raises(NeedsOwnForm, match="random key"):
+        in_jax(lambda x, key: x)(jnp.ones(3), jax.random.key(0))
 
 
 def test_a_function_of_torch_is_traced_by_jax() -> None:
@@ -166,6 +213,11 @@ def test_a_torch_model_is_one_of_nnx_where_the_recipe_is(monkeypatch: pytest.Mon
     one, two = nnx.to_pure_dict(mine[1]), nnx.to_pure_dict(theirs[1])
     assert jax.tree.structure(one) == jax.tree.structure(two)
     assert all(jax.tree.leaves(jax.tree.map(lambda a, b: bool(jnp.allclose(a, b, atol=1e-6)), one, two)))
+    for net in (model, gold):
+        optimiser = nnx.Optimizer(net, optax.adam(0.1), wrt=nnx.Param)
+        for _ in range(2):
+            optimiser.update(net, nnx.grad(lambda net: (net(x) ** 2).mean())(net))
+    assert jnp.allclose(model.fc1.kernel[...], gold.fc1.kernel[...], atol=1e-5)
 
 
 def test_a_torch_model_is_a_tree_for_equinox() -> None:

@@ -12,7 +12,7 @@ from contextvars import ContextVar
 from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
-from goldsmith.frameworks.framework import Framework, active, framework_of, models_of
+from goldsmith.frameworks.framework import Framework, active, adopted, framework_of, library_of, models_of, source_name
 from goldsmith.gold.facts import WeightFacts
 from goldsmith.gold.safetensors_reader import Bfloat16
 from goldsmith.weights.loaded import LoadedModel
@@ -53,6 +53,9 @@ class ForeignWeights:
     def _gold(self) -> set[str]:
         """Return the names of gold's weights that are carried over to others, or have another meaning here."""
         return {name for item in self.placed for name in item.gold}
+
+    def __deepcopy__(self, memo: Any) -> ForeignWeights:
+        return dataclasses.replace(self, model=copy.deepcopy(self.model, memo))
 
     def set_training(self, training: bool) -> None:
         self.model = self.other.models.set_training(self.model, training)
@@ -185,16 +188,26 @@ def across(call: Call, other: Framework, own: Framework, function: Callable[...,
     def crossing(*args: Any, **kwargs: Any) -> Any:
         if _refused.get():
             raise NeedsOwnForm(_refused.get())
+        if any(map(source_name, (*args, *kwargs.values()))):  # a key, of which a model is made, and nothing else here
+            returned = construct(other, own, function, args, kwargs)
+            if library_of(returned) is other:
+                return returned
+            raise NeedsOwnForm(f"a random key is given to a function that is written in {other.name}")
         given = mapped(functools.partial(_checked, own=own, other=other), (args, kwargs))
 
         def run(arrays: list[Any]) -> Any:
             positional, named = with_arrays(given, own, arrays)
-            return function(*positional, **named)
+            return construct(other, own, function, positional, named)
 
         returned = call(other, run, arrays_in(given, own))
         return mapped(lambda leaf: across(call, other, own, leaf) if isinstance(leaf, FunctionType) else leaf, returned)
 
     return crossing
+
+
+def construct(other: Framework, own: Framework, part: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """Call a class or function of another framework as it is called there; return a model as one."""
+    return adopted(other.models.constructed(part, args, kwargs, (own.numerics.initial_seed() or 0) % 2**31))
 
 
 def _checked(leaf: Any, own: Framework, other: Framework) -> Any:

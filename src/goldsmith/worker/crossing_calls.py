@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import sys
 from types import ModuleType
 from typing import Any
@@ -11,7 +10,8 @@ from goldsmith.frameworks.framework import Framework, active, framework
 from goldsmith.instruments.own_files import OwnFiles
 from goldsmith.process.messages import ReplayJob
 from goldsmith.recipe.missing_parts import MissingPart
-from goldsmith.weights.crossing import NeedsOwnForm, across
+from goldsmith.weights.crossing import NeedsOwnForm, across, construct
+from goldsmith.weights.models import signature_of
 
 
 def cross_recipe(job: ReplayJob) -> None:
@@ -42,9 +42,12 @@ def uncrossed(error: BaseException, library: str) -> NeedsOwnForm | None:
     if not library or not isinstance(error, TypeError) or len([item for item in active() if item.models.TYPES]) < 2:
         return None
     names = {f"{kind.__module__}.{kind.__qualname__}" for kind in framework(library).arrays.TYPES}
-    if not any(name in str(error) for name in names):
+    if any(name in str(error) for name in names):
+        found = NeedsOwnForm(f"an array of {library} reaches code of another library by an object of the submission's")
+    elif "forward-mode" in str(error):
+        found = NeedsOwnForm("it differentiates forwards")
+    else:
         return None
-    found = NeedsOwnForm(f"an array of {library} reaches code of another library by an object of the submission's")
     return found.with_traceback(error.__traceback__)
 
 
@@ -65,11 +68,27 @@ def _across(part: Any, other: Framework, own: Framework) -> Any:
     if not isinstance(part, type):
         return across(own.models.across, other, own, part)
 
-    @functools.wraps(part, updated=())
-    def construct(*args: Any, **kwargs: Any) -> Any:
-        return other.models.constructed(part, args, kwargs, own.numerics.initial_seed() or 0)
+    made: type = _Constructor(part.__name__, (), {"__module__": part.__module__, "__doc__": part.__doc__})
+    made.__signature__ = signature_of(part)  # type: ignore[attr-defined]
+    made._goldsmith = part, other, own  # type: ignore[attr-defined]
+    return made
 
-    return construct
+
+class _Constructor(type):
+    """The class of what stands for a class of another framework in the recipe: it makes instances of that."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        part, other, own = vars(cls)["_goldsmith"]
+        return construct(other, own, part, args, kwargs)
+
+    def __getattr__(cls, name: str) -> Any:
+        part, other, own = vars(cls)["_goldsmith"]
+        found = getattr(part, name)
+        return _across(found, other, own) if callable(found) else found
+
+    def __instancecheck__(cls, value: object) -> bool:
+        original = getattr(getattr(value, "_foreign", None), "model", value)
+        return isinstance(original, vars(cls)["_goldsmith"][0])
 
 
 def _with_functions_across(module: ModuleType, other: Framework, own: Framework) -> ModuleType:

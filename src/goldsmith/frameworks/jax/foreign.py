@@ -5,7 +5,6 @@ The other side is known through the seam alone. Where JAX traces, as for `jit` a
 
 from __future__ import annotations
 
-import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import ModuleType
@@ -20,6 +19,7 @@ from goldsmith.frameworks.jax.arrays import WHOLE
 from goldsmith.frameworks.jax.trees import FunctionModel
 from goldsmith.weights.crossing import ForeignWeights, LoadedAcross, arrays_in, converted, with_arrays
 from goldsmith.weights.crossing import across as crossing
+from goldsmith.weights.models import signature_of
 
 
 def across(other: Framework, function: Callable[[list[Any]], Any], arrays: Sequence[Any]) -> Any:
@@ -72,27 +72,25 @@ def across(other: Framework, function: Callable[[list[Any]], Any], arrays: Seque
 # --- models
 
 
-def constructed(kind: type, args: Sequence[Any], kwargs: Mapping[str, Any], seed: int) -> Any:
-    """Call a class with a key, or what holds keys, where it asks for that and gets none."""
-    signature = inspect.signature(kind.__init__)  # type: ignore[misc]
-    given = signature.bind_partial(None, *args, **kwargs).arguments if _binds(signature, args, kwargs) else {}
-    wanted = {name for name, item in signature.parameters.items() if item.default is item.empty and name not in given}
-    chance: dict[str, Any] = {}
-    if "rngs" in wanted:
-        from flax import nnx
-
-        chance["rngs"] = nnx.Rngs(seed)
-    if "key" in wanted:
-        chance["key"] = jax.random.key(seed)
-    return kind(*args, **kwargs, **chance)
-
-
-def _binds(signature: inspect.Signature, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+def constructed(part: Any, args: Sequence[Any], kwargs: Mapping[str, Any], seed: int) -> Any:
+    """Call a class or function with a key, or what holds keys, where it asks for that and gets none."""
     try:
-        signature.bind_partial(None, *args, **kwargs)
-    except TypeError:
-        return False
-    return True
+        signature = signature_of(part)
+        given = signature.bind_partial(*args, **kwargs).arguments
+    except (TypeError, ValueError):  # it will say itself what is wrong
+        return part(*args, **kwargs)
+    wanted = {name for name, item in signature.parameters.items() if item.default is item.empty and name not in given}
+    chance = {name: make(seed) for name, make in _CHANCE.items() if name in wanted}
+    return part(*args, **kwargs, **chance)
+
+
+def _streams(seed: int) -> Any:
+    from flax import nnx
+
+    return nnx.Rngs(seed)
+
+
+_CHANCE: dict[str, Callable[[int], Any]] = {"rngs": _streams, "key": jax.random.key}
 
 
 class _Node(dict[str, Any]):

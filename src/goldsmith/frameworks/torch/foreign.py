@@ -7,6 +7,7 @@ A call is one operation of autograd's graph; what it passes back is computed whe
 from __future__ import annotations
 
 import contextlib
+import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import CodeType
@@ -15,6 +16,7 @@ from typing import Any
 import torch
 
 from goldsmith.frameworks.framework import Framework, framework, source_name
+from goldsmith.frameworks.torch.arrays import unwrapped
 from goldsmith.weights.crossing import ForeignWeights, LoadedAcross, NeedsOwnForm, arrays_in, converted, with_arrays
 from goldsmith.weights.crossing import across as crossing
 
@@ -26,15 +28,29 @@ _INSIDE = frozenset(("modules", "named_modules", "children", "named_children", "
 
 def across(other: Framework, function: Callable[[list[Any]], Any], tensors: Sequence[torch.Tensor]) -> Any:
     """Call a function of another framework with tensors, and return what it returns with tensors in it."""
+    if any(unwrapped(item) is not item for item in tensors):
+        raise NeedsOwnForm("it transforms a function by torch.func")
     call = _Call(other, function)
     results = call.results(tensors)
     return with_arrays(call.returned, other, results)
 
 
-def constructed(kind: type, args: Sequence[Any], kwargs: Mapping[str, Any], seed: int) -> Any:
-    """Call a class without what another framework draws random numbers from: keys, and what holds them."""
-    named = {key: item for key, item in kwargs.items() if not source_name(item)}
-    return kind(*(item for item in args if not source_name(item)), **named)
+def constructed(part: Any, args: Sequence[Any], kwargs: Mapping[str, Any], seed: int) -> Any:
+    """Call a class or function without what another framework draws random numbers from, such as keys; with None where
+    it asks for that."""
+
+    def given(*, stand_in: bool) -> tuple[list[Any], dict[str, Any]]:
+        kept = [None if source_name(item) else item for item in args if stand_in or not source_name(item)]
+        named = {key: item for key, item in kwargs.items() if stand_in or not source_name(item)}
+        return kept, {key: None if source_name(item) else item for key, item in named.items()}
+
+    plain, named = given(stand_in=False)
+    if len(plain) + len(named) < len(args) + len(kwargs):
+        try:
+            inspect.signature(part).bind(*plain, **named)
+        except (TypeError, ValueError):
+            plain, named = given(stand_in=True)
+    return part(*plain, **named)
 
 
 class _Call:
