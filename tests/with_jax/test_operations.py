@@ -239,6 +239,12 @@ def test_noise_can_be_suspended() -> None:
         assert (as_numpy(plain(x)) == calm).all()
 
 
+def test_what_is_rounded_under_other_conditions_counts_for_both() -> None:
+    with conditions(precision="float64") as watch, conditions(noise=1):
+        jnp.sin(jnp.full(3, 0.3, jnp.float32))
+    assert not watch.pure
+
+
 def test_variables_of_flax_may_change_under_noise() -> None:
     model = nnx.Sequential(
         nnx.Linear(8, 8, rngs=nnx.Rngs(0)), nnx.BatchNorm(8, rngs=nnx.Rngs(0)), nnx.Dropout(0.5, rngs=nnx.Rngs(0))

@@ -297,11 +297,14 @@ def observed(
     watch: Watch, *, noise: Noise | None = None, keeps_outputs: bool = False, is_wide: bool = False, notes: bool = False
 ) -> Iterator[None]:
     """Look at, and disturb, every operation within this context; with `is_wide`, say whether all were in float64."""
-    trace = _Observed(watch, noise, keeps_outputs=keeps_outputs)
+    trace, outer = _Observed(watch, noise, keeps_outputs=keeps_outputs), core.trace_ctx.trace
     try:
         with core.set_current_trace(trace), _flax_sees_none(trace):
             yield
     finally:
+        if isinstance(outer, _Observed):
+            outer.rounded |= trace.rounded
+            outer.unknown |= trace.unknown
         if is_wide:
             watch.pure = watch.pure and not (trace.unknown or trace.rounded - {"float64", "complex128"})
             watch.foreign = watch.foreign or trace.unknown
