@@ -24,7 +24,7 @@ from goldsmith.gold.arrays import as_numpy
 disturbs_operations = True
 _FULL = "highest"
 """The precision of products: on accelerators JAX rounds float32 to TF32 or bfloat16 before it multiplies, unless told
-otherwise. As with torch, where settings of a process switch that on, they are set aside; what a call asks for counts."""
+otherwise. As with torch, settings of a process that switch that on are set aside; what a call asks for counts."""
 
 
 @contextlib.contextmanager
