@@ -60,7 +60,8 @@ class Fact(msgspec.Struct, frozen=True):
 
 def examine() -> list[Fact]:
     """Return everything worth knowing before gold is compared between machines. Imports what is installed."""
-    return [*_versions(), *_processor(), *_libraries(), *_variables(), *_disk(), *_sandbox()]
+    sandbox = list(_sandbox())  # which forks: to ask a library for its devices may start threads
+    return [*_versions(), *_processor(), *_libraries(), *_variables(), *_disk(), *sandbox]
 
 
 def _versions() -> Iterator[Fact]:

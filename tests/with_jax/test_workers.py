@@ -38,3 +38,10 @@ def test_in_what_jax_computes_is_the_same_in_a_sandbox_and_nothing_else_gets_the
     found = clean_environment("/home", environment={**kept, **secret})
     assert kept.items() <= found.items()
     assert not secret.keys() & found.keys()
+
+
+def test_doctor_probes_the_sandbox_before_it_asks_for_devices() -> None:
+    command = [sys.executable, "-c", "from goldsmith.cli import run; run()", "doctor"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100)
+    assert "jax" in done.stdout
+    assert "fork" not in done.stderr
