@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 from goldsmith.sandbox.limits import clean_environment
+from support.course import CourseOnDisk
 
 FORK = """
 import os, sys
@@ -45,3 +47,16 @@ def test_doctor_probes_the_sandbox_before_it_asks_for_devices() -> None:
     done = subprocess.run(command, capture_output=True, text=True, timeout=100)
     assert "jax" in done.stdout
     assert "fork" not in done.stderr
+
+
+def test_a_draft_says_that_arrays_are_made_at_import_and_does_not_hang(tmp_path: Path) -> None:
+    text = "import jax.numpy as jnp\n\nTABLE = jnp.arange(3.0)\n\n\ndef f(x):\n    {}\n"
+    course = CourseOnDisk(tmp_path).write(
+        {
+            "src/assignments/hw1/ops.py": text.format("raise NotImplementedError"),
+            "private/solutions/hw1/ops_solution.py": text.format("return TABLE @ x"),
+        }
+    )
+    run = course.run("generate", "hw1", "--kind", "outputs")
+    assert run.code == 3
+    assert "f: arrays of jax are made when its module is imported; make them in functions" in run.out + run.err

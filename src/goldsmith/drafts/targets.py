@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from goldsmith.foundation.wording import in_words
-from goldsmith.frameworks.framework import is_model_class, is_optimiser_class
+from goldsmith.frameworks.framework import active, is_model_class, is_optimiser_class
 from goldsmith.process.messages import DraftPart
 
 
@@ -63,6 +63,10 @@ def find_targets(folder: Path, parts: Sequence[DraftPart]) -> list[Target]:
             troubles[target.module] = _import(target.module)
         target.trouble = troubles[target.module]
         target.object = getattr(sys.modules.get(target.module), target.name, None)
+        started = [item.name for item in active() if item.process.is_started()]
+        if started and not target.trouble:  # parts are tried in forks of this process
+            target.object = None
+            target.trouble = f"arrays of {started[0]} are made when its module is imported; make them in functions"
         if target.object is None and not target.trouble:
             target.trouble = f"the solution's {target.module} has no {target.name}"
     return _outermost_first(list(found.values()))

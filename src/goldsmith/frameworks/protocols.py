@@ -452,6 +452,10 @@ class Process(Protocol):
         """Import all that children will need, before they are forked; start no thread."""
         ...
 
+    def is_started(self) -> bool:
+        """Say whether it runs threads without which a forked child would hang."""
+        ...
+
     def devices(self) -> list[str]:
         """List the devices besides the CPU."""
         ...

@@ -13,6 +13,10 @@ def preload() -> None:
     """Do nothing: to import NumPy is all."""
 
 
+def is_started() -> bool:
+    return False
+
+
 def devices() -> list[str]:
     return []
 

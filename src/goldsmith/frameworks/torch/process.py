@@ -20,6 +20,10 @@ def preload() -> None:
     torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.0)
 
 
+def is_started() -> bool:
+    return False
+
+
 def devices() -> list[str]:
     """List the devices besides the CPU."""
     found = [f"cuda:{index}" for index in range(torch.cuda.device_count())]
