@@ -269,11 +269,11 @@ def test_a_class_is_graded_in_the_sandbox_and_each_mistake_named(course: CourseO
     run = course.run("grade", "hw1", str(tmp_path / "class"), "--output", str(tmp_path / "grades"), "--json")
     assert run.code == 0, run.out + run.err
     found = {item["name"]: item for item in run.json["submissions"]}
-    assert {item["sandbox"] for item in found.values()} == {probe().name}
+    assert all(item["sandbox"].startswith(probe().name) for item in found.values())
     assert {name: item["score"] for name, item in found.items()} == {"right": 4.0, **dict.fromkeys(MISTAKES, 3.0)}
     for part in MISTAKES:
         assert [case["name"] for case in found[part]["cases"] if case["outcome"] != "agrees"] == [CASE_OF[part]]
-        assert {it["name"].partition(".")[0] for it in found[part]["parts"] if it["outcome"] == "differs"} == {part}
+        assert found[part]["first_part"].partition(".")[0] == part
 
 
 INITIAL = """@gs.case

@@ -12,9 +12,12 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
+from goldsmith.instruments.own_files import is_installed
+
 used: list[str] = []
 """Packages that were replaced by a stub in this process."""
-_NOTEBOOK_BARS = "tqdm.notebook"
+_NOTEBOOK_BARS, _SHELL = "tqdm.notebook", "IPython"
+_IMPORTING = ("<frozen importlib._bootstrap>", "<frozen importlib._bootstrap_external>")
 
 
 def install(names: Sequence[str]) -> None:
@@ -35,6 +38,8 @@ class _LastResort(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> importlib.machinery.ModuleSpec | None:
         if self._meant(name) is None or (self._only and name not in self._names):
             return None
+        if name.partition(".")[0] == _SHELL and is_installed(_importer()):
+            return None  # Flax, for one, looks whether it runs in a notebook, and a stub says yes to everything
         return importlib.machinery.ModuleSpec(name, self, is_package=True)
 
     def _meant(self, name: str) -> str | None:
@@ -51,6 +56,14 @@ class _LastResort(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         pass
+
+
+def _importer() -> str:
+    """Return the file with the import that is being carried out."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename in (__file__, *_IMPORTING):
+        frame = frame.f_back
+    return frame.f_code.co_filename
 
 
 class _StandIn(ModuleType):
