@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from goldsmith.errors.parity import BadAdapterRules, BadTolerance, CannotCombine, NoSuchDtype, NotCallable
-from goldsmith.frameworks.framework import adopted
+from goldsmith.frameworks.framework import adopted, library_of
 from goldsmith.judge.evidence import Evidence
 from goldsmith.model_parity.both_sides import ParityRequest
 from goldsmith.model_parity.noise import QUICK
@@ -20,7 +20,7 @@ from goldsmith.model_parity.parity import judge_parity
 from goldsmith.model_parity.result import ModuleParity, ParityReport
 from goldsmith.parity_in_step import compare_in_step
 from goldsmith.runs.live.live_side import LiveSide
-from goldsmith.runs.live.model_facts import DTYPES, name_of
+from goldsmith.runs.live.model_facts import DTYPES, kind_of, name_of
 from goldsmith.weights.rules import Adapter, BadRule, adapter_from, read_adapter
 
 
@@ -142,7 +142,7 @@ def parity(
     reference, candidate = adopted(reference), adopted(candidate)
     for side, given in (("reference", reference), ("candidate", candidate)):
         if not callable(given) or isinstance(given, type):
-            raise NotCallable(side, f"the class {given.__name__}" if isinstance(given, type) else type(given).__name__)
+            raise NotCallable(side, kind_of(given).removeprefix("of type "))
     for name, number in (("rtol", rtol), ("atol", atol)):
         if number is not None and not 0 <= number < math.inf:
             raise BadTolerance(name, number)
@@ -153,6 +153,10 @@ def parity(
     wanted = "" if dtype is None else str(dtype).removeprefix("torch.")
     if wanted and wanted not in DTYPES:
         raise NoSuchDtype(wanted)
+    for given in (reference, candidate) if in_step else ():
+        library = library_of(given)
+        if library is not None and not library.models.IN_STEP:
+            raise CannotCombine("in_step=True", f"a model of {library.name}")
     if in_step:
         report = compare_in_step(
             reference, candidate, inputs, weights=weights, adapter=_rules(adapter), rtol=rtol, seed=seed

@@ -35,6 +35,8 @@ class Models(Protocol):
     """The classes of its models."""
     CALLED: str
     """The method of a module that runs when it is called."""
+    IN_STEP: bool
+    """Whether two models can run at once, and be compared as they go (`parity_in_step.py`)."""
     UNSEEN: str
     """Where calls of modules cannot be seen, in words; empty if they can everywhere."""
     OPTIMISERS: tuple[type, ...]

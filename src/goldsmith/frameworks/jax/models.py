@@ -42,6 +42,7 @@ from goldsmith.runs.implementation import KERNEL, LINEAR, OTHER, PLAIN_LEARNING_
 
 TYPES = (AnyModel,)
 CALLED = "__call__"
+IN_STEP = False
 UNSEEN = "inside of jit, scan and the transformations of Flax"
 OPTIMISERS: tuple[type, ...] = ()
 
@@ -226,4 +227,12 @@ class _Descent:
 
 def optimiser(model: Any, make: Callable[[Any], Any] | None = None) -> Any:
     """Return an optimiser; `make` is a transformation of gradients, or returns one for a model's parameters."""
-    return _Descent(model, make if make is None or hasattr(make, "update") else make(parameters(model)))
+    made: Any = make
+    if made is not None and not hasattr(made, "update"):
+        try:
+            made = made(parameters(model))
+        except Exception as error:
+            raise TypeError(f"its optimizer cannot be made of a dict of arrays of JAX ({error})") from error
+        if not (hasattr(made, "init") and hasattr(made, "update")):
+            raise TypeError("its optimizer must be a transformation of gradients, as those of optax are")
+    return _Descent(model, made)

@@ -36,7 +36,12 @@ class WorkingModel:
 
     def __init__(self, model: Any, *, copied: bool) -> None:
         self.note = ""
-        self.module = _copy(model)
+        try:
+            self.module = _copy(model)
+        except Exception as error:  # what a module of NNX holds may be something that it cannot take apart
+            reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:120]
+            self.note = f"cannot be split ({reason}), so it ran itself and was put back as it was"
+            self.module = model
         if not is_nnx(model):
             object.__setattr__(self.module, OWN, True)
 

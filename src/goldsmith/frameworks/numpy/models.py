@@ -6,6 +6,7 @@ from typing import Any
 
 TYPES: tuple[type, ...] = ()
 CALLED = "__call__"
+IN_STEP = False
 UNSEEN = ""
 OPTIMISERS: tuple[type, ...] = ()
 

@@ -29,6 +29,7 @@ from goldsmith.weights.object_weights import slots_beside
 
 TYPES = (torch.nn.Module,)
 CALLED = "forward"
+IN_STEP = True
 UNSEEN = ""
 OPTIMISERS = (torch.optim.Optimizer,)
 

@@ -20,6 +20,7 @@ from goldsmith.frameworks.devices import NoSuchDevice, check_device
 from goldsmith.frameworks.framework import active, adopted, is_module, models_of, registered
 from goldsmith.recipe.seeding import seed_everything
 from goldsmith.runs.implementation import SideJob, SideProblem
+from goldsmith.runs.live.model_facts import kind_of
 from goldsmith.runs.live.run_record import failure_of
 
 _OWN_INPUTS, _OWN_OPTIMIZER = "inputs_candidate", "optimizer_candidate"
@@ -79,7 +80,7 @@ def _from_setup(job: SideJob) -> Built:
     functions = {name: getattr(module, name, None) for name in (job.role, "inputs", *_OPTIONAL)}
     for name, found in functions.items():
         if not callable(found) and not (found is None and name in _OPTIONAL):
-            problem = f"it defines no {name}()" if found is None else f"its {name} is {_kind(found)}, not a function"
+            problem = f"it defines no {name}()" if found is None else f"its {name} is {kind_of(found)}, not a function"
             raise CannotBuild(problem, kind="usage", subject=f"--with {job.setup}", wanted=_SETUP_FORM)
     make: Any = functions[job.role]
     target = _guard(make, "fails")
@@ -103,7 +104,7 @@ def _converter(job: SideJob) -> Callable[[Any], Any]:
         told = msgspec.structs.replace(problem.problem, subject=subject)
         raise CannotBuild(**msgspec.structs.asdict(told)) from None
     if not callable(found):
-        raise CannotBuild(f"it is {_kind(found)}, not a function", kind="usage", subject=subject, wanted=wanted)
+        raise CannotBuild(f"it is {kind_of(found)}, not a function", kind="usage", subject=subject, wanted=wanted)
     function: Callable[[Any], Any] = found
     return function
 
@@ -184,7 +185,7 @@ def _make(found: Any, job: SideJob, names: Mapping[str, Any]) -> Any:
     if is_module(found) and job.init is not None:
         raise CannotBuild("it is a model that is built already", kind="usage", wanted="its class, or leave --init out")
     if not callable(found):
-        raise CannotBuild(f"it is {_kind(found)}, which cannot be called", kind="usage", wanted="a class or function")
+        raise CannotBuild(f"it is {kind_of(found)}, which cannot be called", kind="usage", wanted="a class or function")
     if not inspect.isclass(found) and job.init is None:
         return found
     text = job.init or ""
@@ -264,14 +265,8 @@ def _place(target: Any, job: SideJob) -> Any:
     target = adopted(target)
     if not callable(target) or isinstance(target, type):
         wanted = "what returns a model or a function"
-        raise CannotBuild(f"what it builds is {_kind(target)}, which cannot be called", kind="usage", wanted=wanted)
+        raise CannotBuild(f"what it builds is {kind_of(target)}, which cannot be called", kind="usage", wanted=wanted)
     models = models_of(target)
     if models is None or job.device == "cpu":
         return target
     return _guard(lambda: models.place(target, job.device), f"cannot be moved to {job.device}")
-
-
-def _kind(value: Any) -> str:
-    if value is None:
-        return "None"
-    return f"the class {value.__name__}" if isinstance(value, type) else f"of type {type(value).__name__}"

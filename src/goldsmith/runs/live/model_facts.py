@@ -34,6 +34,15 @@ def name_of(target: Any) -> str:
     return (own if isinstance(own, str) else type(target).__name__).replace("<locals>.", "")
 
 
+def kind_of(value: Any) -> str:
+    """Say what something is that cannot be called."""
+    if value is None:
+        return "None"
+    if type(value) is tuple and len(value) == 2:
+        return "a pair, but not of a module and its variables, or of parameters that are arrays and a function of them"
+    return f"the class {value.__name__}" if isinstance(value, type) else f"of type {type(value).__name__}"
+
+
 def places_of(model: Any, method: str = "") -> dict[str, str]:
     """Return where a method of each class of modules is, if not the one that calls it: the file, as seen from here if
     it is below, and line. An `__init__` of a library's makes nothing that anybody can change."""
