@@ -21,6 +21,15 @@ class NotCallable(UsageError):
     what: str
 
 
+class BadWeights(UsageError):
+    """A model whose weights cannot be read."""
+
+    template = "{name} of the model is {what}; {step}."
+    name: str
+    what: str
+    step: str
+
+
 class BadAdapterRules(UsageError):
     template = (
         "the adapter cannot be used: {problem}; give the path of an adapter file, or a function that calls rename, "

@@ -12,7 +12,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from goldsmith.errors.parity import BadWeights
 from goldsmith.frameworks.framework import arrays_of
+from goldsmith.frameworks.jax import arrays
 from goldsmith.frameworks.jax.arrays import wide
 from goldsmith.frameworks.jax.gradients import clear_gradients
 from goldsmith.frameworks.jax.trees import (
@@ -36,6 +38,10 @@ class WorkingModel:
 
     def __init__(self, model: Any, *, copied: bool) -> None:
         self.note = ""
+        for name, array in array_names(model).items():
+            refused = arrays.refusal(array) if isinstance(array, jax.Array) else None
+            if refused is not None:
+                raise BadWeights(name, *refused)
         try:
             self.module = _copy(model)
         except Exception as error:  # what a module of NNX holds may be something that it cannot take apart

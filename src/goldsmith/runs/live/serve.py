@@ -20,7 +20,7 @@ from typing import Any
 
 import msgspec
 
-from goldsmith.errors.parity import BadInputs
+from goldsmith.errors.parity import BadInputs, BadWeights
 from goldsmith.foundation.nested import map_paths, walk
 from goldsmith.frameworks.framework import modelling, storing
 from goldsmith.gold.arrays import is_tensor
@@ -172,6 +172,8 @@ def _problem_of(error: Exception) -> SideProblem:
     if isinstance(error, BadInputs):
         message, _, wanted = error.sentence().partition("; give ")
         return SideProblem(kind="usage", message=message, subject="inputs", wanted=wanted.removesuffix("."))
+    if isinstance(error, BadWeights):
+        return SideProblem(message=f"cannot be compared: {error.sentence().removesuffix('.')}")
     if isinstance(error, OSError):
         return SideProblem(kind="disk", message=error.strerror or str(error))
     if _DEVICE_ERROR.search(str(error)):  # told late, wherever the device is asked for something next
