@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 
-from goldsmith.frameworks.framework import registered
+from goldsmith.frameworks.framework import active, registered
 
 
 class NoSuchDevice(Exception):
@@ -12,11 +12,12 @@ class NoSuchDevice(Exception):
 
 
 def check_device(device: str) -> None:
-    """Raise `NoSuchDevice` unless arrays can be made on a device."""
+    """Raise `NoSuchDevice` unless arrays can be made on a device by a library in use, by any where none is yet."""
     available = ["cpu"]
     if device == "cpu":
         return
-    for framework in registered():
+    in_use = [framework for framework in active() if framework.models.TYPES]
+    for framework in in_use or registered():
         with contextlib.suppress(ModuleNotFoundError):
             if framework.process.has_device(device):
                 return

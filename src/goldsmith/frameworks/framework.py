@@ -79,6 +79,7 @@ class Framework:
             getattr(self, part)
 
     def _part(self, name: str) -> ModuleType:
+        importlib.import_module(self.name)  # first, so that what waits for it can ask for any part
         return importlib.import_module(f"{self._package}.{name}")
 
 

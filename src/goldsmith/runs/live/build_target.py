@@ -51,11 +51,7 @@ class Built:
 
 def build(job: SideJob) -> Built:
     """Import and build what a job names."""
-    seed_everything(job.seed, threads=job.threads)
-    try:
-        check_device(job.device)
-    except NoSuchDevice as missing:
-        raise CannotBuild("there is no such device", kind="device", available=tuple(str(missing).split(", "))) from None
+    seed_everything(job.seed, threads=job.threads, device=job.device)
     built = _from_setup(job) if job.setup else _from_target(job)
     if job.convert:
         built = replace(built, convert=_converter(job))
@@ -266,6 +262,10 @@ def _place(target: Any, job: SideJob) -> Any:
     if not callable(target) or isinstance(target, type):
         wanted = "what returns a model or a function"
         raise CannotBuild(f"what it builds is {kind_of(target)}, which cannot be called", kind="usage", wanted=wanted)
+    try:
+        check_device(job.device)
+    except NoSuchDevice as missing:
+        raise CannotBuild("there is no such device", kind="device", available=tuple(str(missing).split(", "))) from None
     models = models_of(target)
     if models is None or job.device == "cpu":
         return target
