@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
@@ -17,15 +18,15 @@ from goldsmith.weights.models import signature_of
 def cross_recipe(job: ReplayJob) -> None:
     """Have the recipe call functions of modules that are written in another framework with arrays of that, and get
     arrays of its own back."""
-    others = [item for item in active() if item.models.TYPES and item.name != job.library]
-    if not job.library or not others:
+    others = _others(job.library)
+    if not others:
         return
     own, recipe, files = framework(job.library), sys.modules["__main__"].__dict__, OwnFiles.of(job)
     crossing = {
         id(module): other
         for module in list(sys.modules.values())
         if isinstance(module, ModuleType) and (getattr(module, "__file__", None) or "") in files
-        if (other := next((item for item in others if _is_written_in(module, item, own)), None)) is not None
+        if (other := _written_in(module, others, own)) is not None
     }
     for key, value in list(recipe.items()):
         if isinstance(value, ModuleType) and id(value) in crossing:
@@ -39,7 +40,7 @@ def cross_recipe(job: ReplayJob) -> None:
 def uncrossed(error: BaseException, library: str) -> NeedsOwnForm | None:
     """Return what to say of an error that code of another framework raises because an array of the recipe's came to it
     as it is: by an object that is no model, for one."""
-    if not library or not isinstance(error, TypeError) or len([item for item in active() if item.models.TYPES]) < 2:
+    if not isinstance(error, TypeError) or not _others(library):
         return None
     names = {f"{kind.__module__}.{kind.__qualname__}" for kind in framework(library).arrays.TYPES}
     if any(name in str(error) for name in names):
@@ -51,10 +52,25 @@ def uncrossed(error: BaseException, library: str) -> NeedsOwnForm | None:
     return found.with_traceback(error.__traceback__)
 
 
-def _is_written_in(module: ModuleType, other: Framework, own: Framework) -> bool:
-    """Say whether a module works with arrays of the other framework: it imports that, and not one's own."""
+def as_recipe_has_it(part: Any, module: ModuleType, job: ReplayJob) -> Any:
+    """Return a part of a module as the recipe would have it."""
+    others = _others(job.library)
+    own = framework(job.library) if others else None
+    other = None if own is None else _written_in(module, others, own)
+    return part if own is None or other is None else _across(part, other, own)
+
+
+def _others(library: str) -> list[Framework]:
+    """Return the frameworks in use besides the recipe's, if it has one."""
+    return [item for item in active() if item.models.TYPES and item.name != library] if library else []
+
+
+def _written_in(module: ModuleType, others: Sequence[Framework], own: Framework) -> Framework | None:
+    """Return the other framework whose arrays a module works with: it imports that, and not one's own."""
     packages = {_package(value) for value in vars(module).values()}
-    return own.name not in packages and any(name in packages for name in other.process.PACKAGES)
+    if own.name in packages:
+        return None
+    return next((item for item in others if not packages.isdisjoint(item.process.PACKAGES)), None)
 
 
 def _package(value: object) -> str:

@@ -18,12 +18,14 @@ from goldsmith.frameworks.framework import arrays_of, modelling, models_of, stor
 from goldsmith.gold.arrays import array_hash, dtype_name, is_array
 from goldsmith.gold.call_forms import plain_values, rebuild, tensors_in
 from goldsmith.instruments.own_files import OwnFiles
+from goldsmith.process.messages import ReplayJob
 from goldsmith.recipe.decorators import CaseDefinition, written_as
 from goldsmith.recipe.missing_parts import MissingPartUsed
 from goldsmith.runs.requests import IsolatedCall, RunRequest
 from goldsmith.runs.run import Run, RunFacts
 from goldsmith.weights.loaded import LoadedModel
 from goldsmith.worker.adapter_calls import adapt_calls
+from goldsmith.worker.crossing_calls import as_recipe_has_it
 from goldsmith.worker.failure_reasons import cause_of
 
 if TYPE_CHECKING:
@@ -80,7 +82,7 @@ class _Target:
 def _target(session: ReplaySession, request: RunRequest, item: IsolatedCall, definition: CaseDefinition) -> _Target:
     """Return a function as the recipe has it, or a module as soon as its model is built and has gold's weights."""
     if not item.model:
-        function = _function(item.function, definition, OwnFiles.of(session.job))
+        function = _function(item.function, definition, session.job)
         return _Target(lambda model: function)
     case = session.case_for(definition, request.conditions)
     stopping = _stop_at(case, item.model)
@@ -110,14 +112,15 @@ def _target(session: ReplaySession, request: RunRequest, item: IsolatedCall, def
     raise LookupError(f"the case builds no model called {item.model}")
 
 
-def _function(name: str, definition: CaseDefinition, own_files: OwnFiles) -> Any:
+def _function(name: str, definition: CaseDefinition, job: ReplayJob) -> Any:
     """Return the function that the recipe imports by this name, else the first in the submission's files."""
+    own_files = OwnFiles.of(job)
     for case in written_as(definition.function):
         if callable(case.__globals__.get(name)):
             return case.__globals__[name]
     for module in list(sys.modules.values()):
         if str(getattr(module, "__file__", "") or "") in own_files and callable(getattr(module, name, None)):
-            return getattr(module, name)
+            return as_recipe_has_it(getattr(module, name), module, job)
     raise MissingPartUsed(name, None)
 
 
