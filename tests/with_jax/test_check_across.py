@@ -6,9 +6,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from support.across_course import EQUINOX, INSIDE, NNX, TORCH_SOLUTION, hand_in, jax_course, torch_course
 from support.course import CourseOnDisk
 
+pytestmark = pytest.mark.timeout(900)
 NO_SCALE = (" / x.shape[-1] ** 0.5", "")
 
 
