@@ -141,10 +141,13 @@ class ReplaySession(Session):
     ) -> dict[str, Any]:
         """Run a case under conditions, which may raise an error, and return what it recorded, by path."""
         changed = ", ".join(self._kept[definition.name].overwrites) if definition.name in self._kept else ""
-        why = f"it changes its input {changed}, which no function of another library can" if changed else ""
-        with conditions(wanted) as self.watch, refusing(why), contextlib.ExitStack() as stack:
+        with conditions(wanted) as self.watch, contextlib.ExitStack() as stack:
             for item in watching:
                 stack.enter_context(item)
+            if changed:
+                stack.enter_context(
+                    refusing(f"it changes its input {changed}, which no function of another library can")
+                )
             definition.function(case)
         if wanted.observe == "op_outputs":
             return self.watch.outputs  # it may have ended early
