@@ -48,7 +48,7 @@ def vjp(
     function: Callable[[list[Any]], Any], arrays: Sequence[Any]
 ) -> tuple[Any, Callable[[Sequence[Any]], list[Any]]]:
     """Call a function of arrays; return what it returns, and a function from directions in its arrays, in order, to the
-    gradients of `arrays`, None where there is none. Those of complex numbers are as JAX has them, torch's conjugate."""
+    gradients of `arrays`, None where there is none. Those of complex numbers are torch's conjugates."""
     inputs = [item.detach() for item in arrays]
     for item in inputs:
         item.requires_grad_(item.is_floating_point() or item.is_complex())
