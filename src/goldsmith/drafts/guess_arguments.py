@@ -141,6 +141,8 @@ class _Guesser:
             self._hints = dict(getattr(plain, "__annotations__", {}))
 
     def candidates(self, name: str, parameter: inspect.Parameter, at: int) -> list[Spec]:
+        if self._known.library == "jax" and _keys(name):
+            return _keys(name)
         hint = self._hints.get(name, parameter.annotation)
         found = list(self._by_hint(name, hint)) if hint is not parameter.empty else []
         return [_turn(item, at) for item in dict.fromkeys(found or self._by_name(name, at))][:40]
@@ -190,9 +192,7 @@ class _Guesser:
         elif root == "numpy":
             yield from self._arrays(name, "numpy", "")
         elif root == "jax" and hint.__name__ == "Array":
-            yield from _keys(name) or self._arrays(name, "jax", "")
-        elif root == "flax" and hint.__name__ == "Rngs":
-            yield Code("nnx.Rngs(0)")
+            yield from self._arrays(name, "jax", "")
         elif dataclasses.is_dataclass(hint) or hint.__module__ not in ("builtins", "typing", "collections.abc"):
             yield from self._instance(hint)
 
@@ -243,9 +243,7 @@ class _Guesser:
             return [Steps("SGD", (("lr", 0.5),))]
         if _MODEL.search(lower) and self._known.models:
             return [spec for spec, _ in self._known.models]
-        found: list[Spec] = list(_keys(name)) if self._known.library == "jax" else []
-        if found:
-            return found
+        found: list[Spec] = []
         if _BATCHES.search(lower):
             found += [Group("list", (spec, spec, spec)) for _, inputs in self._known.models for spec in inputs[:1]]
         seen = self._usage.get(name) or usage.Usage()
@@ -346,7 +344,7 @@ class _Guesser:
 
 def _keys(name: str) -> list[Spec]:
     """Return what a source of randomness is, where an argument has the name of one."""
-    if re.fullmatch(r"rngs", name.lower()):
+    if name == "rngs":
         return [Code("nnx.Rngs(0)")]
     return [Code("jax.random.key(1)")] if re.fullmatch(r"(prng_?|rng_?)?key|rng", name.lower()) else []
 

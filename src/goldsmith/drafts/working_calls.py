@@ -339,6 +339,7 @@ def _explicit(target: Target, method: str, arguments: Arguments) -> Arguments:
 def _library(module: str) -> str:
     names = vars(sys.modules[module]) if module in sys.modules else {}
     roots = {getattr(value, "__name__", "").partition(".")[0] for value in names.values() if inspect.ismodule(value)}
+    roots |= {"jax"} if roots & {"flax", "equinox"} else set()
     return next((name for name in ("torch", "jax", "numpy") if name in roots), "")
 
 

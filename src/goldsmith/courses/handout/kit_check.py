@@ -138,13 +138,9 @@ class Case:
         """Return what the recipe made with the numbers of the kit."""
         if isinstance(kept, dict) and set(kept) == {"@array"}:
             array = self._kit["arrays"][kept["@array"]]
-            library = type(made).__module__.partition(".")[0]
-            if library in ("jax", "jaxlib"):
-                import jax.numpy as jnp
-
-                return jnp.asarray(array, dtype=made.dtype)
-            if library != "torch":
-                return array.copy()
+            if type(made).__module__.partition(".")[0] != "torch":
+                space = getattr(made, "__array_namespace__", None)
+                return space().asarray(array.copy()) if space else array.copy()
             import torch
 
             return torch.from_numpy(array.copy()).to(made.dtype).requires_grad_(made.requires_grad)
