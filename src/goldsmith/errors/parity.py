@@ -24,7 +24,7 @@ class NotCallable(UsageError):
 class BadWeights(UsageError):
     """A model whose weights cannot be read."""
 
-    template = "{name} of the model is {what}; {step}."
+    template = "{name} of the model is {what}; give a model that is built again, or {step}."
     name: str
     what: str
     step: str

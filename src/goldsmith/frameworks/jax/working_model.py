@@ -52,7 +52,7 @@ class WorkingModel:
             object.__setattr__(self.module, OWN, True)
 
     def own_weights(self) -> None:
-        """Arrays are never written over."""
+        """Do nothing: arrays are never written over."""
 
     @contextlib.contextmanager
     def running(
