@@ -16,6 +16,8 @@ from goldsmith.gold.files import read_arrays
 from goldsmith.sandbox.capabilities import probe
 from support.course import CourseOnDisk
 
+pytestmark = pytest.mark.timeout(900)
+
 STARTER = '''
     """Exercise: a softmax, a block, and a layer."""
 

@@ -14,6 +14,8 @@ from support.course import CourseOnDisk
 from support.pytest_course import LEAN
 from with_jax.test_course import FILES, RECIPE_FILE, SOLUTION
 
+pytestmark = pytest.mark.timeout(900)
+
 
 @pytest.fixture(scope="module")
 def assignment(tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:
