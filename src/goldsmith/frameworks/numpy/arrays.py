@@ -258,6 +258,8 @@ def _own(array: Any) -> Any:
     """Return an array of any library as one of NumPy, in the order of its axes and in its own dtype."""
     if isinstance(array, np.ndarray):
         return array
+    if isinstance(array, Bfloat16):
+        return as_numpy(array).astype(_small("bfloat16"))
     arrays = arrays_of(array)
     name = arrays.dtype(array)
     return np.frombuffer(arrays.raw_bytes(array), _dtype_named(name)).reshape(array.shape)

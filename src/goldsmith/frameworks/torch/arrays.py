@@ -232,7 +232,7 @@ def save_tensors(tensors: Mapping[str, Any], metadata: dict[str, str] | None = N
 
 def _own(array: Any) -> Any:
     """Return an array of any library as a tensor."""
-    if isinstance(array, torch.Tensor | np.ndarray):
+    if isinstance(array, torch.Tensor | np.ndarray | Bfloat16):
         return from_numpy(array)
     host = arrays_of(array).to_numpy(array)  # it may not be written to, which torch warns of
     return from_numpy(Bfloat16(host.bits.copy()) if isinstance(host, Bfloat16) else host.copy())
