@@ -279,6 +279,7 @@ OPTIONS = {
         "in_jax.py:pair", "in_torch.py:Net", "--init-candidate", "", "--input", "jnp.eye(4) / 3, 2.0",
     ],
 }  # fmt: skip
+OPTIONS |= {f"{name}, in bfloat16": [*options, "--dtype", "bfloat16"] for name, options in OPTIONS.items()}
 
 
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=list(OPTIONS))
