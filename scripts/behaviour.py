@@ -12,6 +12,7 @@ means. `--every 20` looks at every twentieth submission only, which takes minute
 
 from __future__ import annotations
 
+import csv
 import dataclasses
 import difflib
 import hashlib
@@ -55,12 +56,18 @@ class Subject:
     def exact(self) -> str:
         document = self.document
         text = document if isinstance(document, str) else json.dumps(_without_times(document), indent=1, default=str)
-        text = re.sub(r"\b20\d\d-\d\d-\d\d\b", "<day>", text)
-        return re.sub(rf"{re.escape(tempfile.gettempdir())}/[\w./-]*", "<folder>", text)
+        return _lasting(text)
 
     def line(self) -> str:
         digest = hashlib.sha256(_portable(self.exact()).encode()).hexdigest()[:12]
-        return f"{self.name}\t{_portable(self.summary)}\t{digest}"
+        return f"{self.name}\t{_portable(_lasting(self.summary))}\t{digest}"
+
+
+def _lasting(text: str) -> str:
+    """Return `text` without the day, temporary folders, and how many runs there was time for."""
+    text = re.sub(r"\b20\d\d-\d\d-\d\d\b", "<day>", text)
+    text = re.sub(r"\b\d+ runs, \d+ of them\b", "<runs>", text)
+    return re.sub(rf"({re.escape(tempfile.gettempdir())}/|(\.\./)+tmp)[\w./-]*", "<folder>", text)
 
 
 def _without_times(value: Any) -> Any:
@@ -110,7 +117,8 @@ def grade() -> Iterator[Subject]:
         for path in sorted(Path(room, "grades").rglob("*")):
             if path.is_file() and path.suffix in (".csv", ".md", ".json"):
                 text = path.read_text(encoding="utf-8")
-                document = json.loads(text) if path.suffix == ".json" else text
+                rows = list(csv.DictReader(text.splitlines())) if path.suffix == ".csv" else None
+                document = rows or (json.loads(text) if path.suffix == ".json" else text)
                 yield Subject(path.relative_to(room).as_posix(), f"{len(text.splitlines())} lines", document)
 
 
