@@ -71,7 +71,12 @@ def test_a_case_that_cannot_cross_is_staffs_to_fix(tmp_path: Path) -> None:
     ):
         assert (cases[name]["outcome"], cases[name]["kind"]) == ("could-not-run", "form"), cases[name]
         assert f"this case needs a jax form: {why}" in cases[name]["reason"]
-    grade = graded(course)["nnx"]
+    says_so = ("return x + self.down", "raise TypeError('torch.Tensor')\n        return x + self.down")
+    hand_in(course, "torch that says so", TORCH_SOLUTION, ("import torch\n", "import jax\nimport torch\n"), says_so)
+    grades = graded(course)
+    forged = {item["name"]: item["outcome"] for item in grades["torch that says so"]["items"]}
+    assert forged["as_it_is"] == "could-not-run"
+    grade = grades["nnx"]
     kinds = {item["name"]: (item["outcome"], item["why"]) for item in grade["items"]}
     assert kinds["as_it_is"][0] == "agrees"
     assert kinds["layers"][0] == "error"

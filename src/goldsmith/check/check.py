@@ -155,10 +155,10 @@ def _replay(
     strategy.run_cases(list(opened.golds))
     verdicts = strategy.verdicts
     staffs: tuple[str, ...] = ()
-    if request.solution_failures is not None:
-        recipe = target.recipe.name
-        verdicts, staffs = excuse(verdicts, recipe, request.solution_failures, loopback=target.loopback)
     provided = Provided.of(target, submission, opened.gold.manifest)
+    if request.solution_failures is not None:
+        recipe, ported = target.recipe.name, bool(provided.ported)
+        verdicts, staffs = excuse(verdicts, recipe, request.solution_failures, loopback=target.loopback, ported=ported)
     changed = provided.parts
     if provided.restorable and any(verdict.outcome != AGREES for verdict in verdicts.values()):
         verdicts, changed = _excuse_provided(context, submission, verdicts, provided)

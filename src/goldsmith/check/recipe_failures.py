@@ -35,12 +35,19 @@ def failures_of(verdict: Verdict) -> dict[str, Failure]:
 
 
 def excuse(
-    verdicts: Mapping[str, CaseVerdict], recipe: str, solution_failures: SolutionFailures, *, loopback: bool
+    verdicts: Mapping[str, CaseVerdict],
+    recipe: str,
+    solution_failures: SolutionFailures,
+    *,
+    loopback: bool,
+    ported: bool,
 ) -> tuple[dict[str, CaseVerdict], tuple[str, ...]]:
     """Return verdicts in which a case that the course's own code keeps from running is an error, by no fault of the
-    submission, and a sentence for staff on each reason. `recipe` is the recipe's name in a failure's lines."""
+    submission, and a sentence for staff on each reason. `recipe` is the recipe's name in a failure's lines. A case may
+    need another form for what is `ported` to another library alone: that it does is the submission's word."""
     found = dict(verdicts)
-    forms = {name: case for name, case in verdicts.items() if case.outcome == COULD_NOT_RUN and case.kind == FORM}
+    failed = {name: case for name, case in verdicts.items() if case.outcome == COULD_NOT_RUN}
+    forms = {name: case for name, case in failed.items() if ported and case.kind == FORM}
     for name, case in forms.items():
         found[name] = msgspec.structs.replace(case, outcome=ERROR, failure=None, modules=())
     suspects = {name: case.failure for name, case in verdicts.items() if case.failure and _may_be_ours(case, recipe)}
