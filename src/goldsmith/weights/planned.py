@@ -217,7 +217,8 @@ def _are_close(one: Any, two: Any) -> bool:
 
     if _kind(one) != _kind(two):
         return False
-    return bool(np.allclose(numbers_of(one), numbers_of(two), rtol=1e-6, atol=1e-9, equal_nan=True))
+    mine, theirs = (numbers_of(arrays_of(item).host_copy(item)) for item in (one, two))
+    return bool(np.allclose(mine, theirs, rtol=1e-6, atol=1e-9, equal_nan=True))
 
 
 def _kind(array: Any) -> str:

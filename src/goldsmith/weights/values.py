@@ -181,10 +181,13 @@ def _copy_array(array: Any, path: str) -> Any:
     if is_tensor(array):
         if not arrays_of(array).is_dense(array):
             raise RecipeMisuse(f"{path} is a sparse or quantised tensor; record it dense (`.to_dense()`)")
-        refused = arrays_of(array).refusal(array)
-        if refused is not None:
-            raise RecipeMisuse(f"{path} is {refused[0]}, which cannot be gold; {refused[1]}")
-        return arrays_of(array).host_copy(array)
+        try:
+            return arrays_of(array).host_copy(array)
+        except RuntimeError:
+            refused = arrays_of(array).refusal(array)
+            if refused is None:
+                raise
+            raise RecipeMisuse(f"{path} is {refused[0]}, which cannot be gold; {refused[1]}") from None
     if array.dtype.hasobject or array.dtype.kind in "USV":
         raise RecipeMisuse(f"{path} is an array of {array.dtype}; only numbers and booleans can be gold")
     return array.astype(array.dtype.newbyteorder("="), order="C", copy=True)

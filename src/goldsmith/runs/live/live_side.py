@@ -30,6 +30,7 @@ from goldsmith.runs.live.guessed_places import idle_lines, load_notes, renamed_b
 from goldsmith.runs.live.model_facts import (
     arrays_in,
     coarsest_dtype,
+    described,
     detached,
     device_of,
     dtype_of,
@@ -37,11 +38,9 @@ from goldsmith.runs.live.model_facts import (
     in_library,
     is_floating,
     name_of,
-    places_of,
     row_orders,
     settings_of,
     shapes_of,
-    shown_settings,
     tensor_library,
     weights_to_place,
 )
@@ -94,24 +93,8 @@ class LiveSide:
         if self._working is None:
             library = modelling()
             return Described(name=name_of(self._target), library=library.name if library is not None else "")
-        module = self._working.module
-        state = self._models.state(module)
-        modules = {name: type(item).__name__ for name, item in self._models.modules(module).items()}
-        found = Described(
-            name=modules[""],
-            is_module=True,
-            library=self._library.name if self._library is not None else "",
-            unseen=self._models.UNSEEN,
-            dtype=coarsest_dtype(state.values()),
-            weights={name: tuple(item.shape) for name, item in state.items()},
-            kinds=self._models.kinds(module),
-            facts=self._models.weight_facts(module),
-            modules=modules,
-            places=places_of(module),
-            made=places_of(module, "__init__"),
-            settings=shown_settings(module),
-            notes=(self._working.note,) if self._working.note else (),
-        )
+        assert self._library is not None
+        found = described(self._working.module, self._library, self._working.note)
         if found.is_complete or not self._inputs or self._has_run:
             return found
         self.run(RunRequest(case="0"))

@@ -12,6 +12,7 @@ from goldsmith.frameworks.framework import Framework, arrays_of, framework_of, m
 from goldsmith.gold.arrays import dtype_name, is_array
 from goldsmith.gold.call_forms import tensors_in
 from goldsmith.gold.facts import WeightFacts
+from goldsmith.runs.implementation import Described
 from goldsmith.runs.live.returned_values import InputSet
 from goldsmith.weights.placement import Placed
 
@@ -19,6 +20,28 @@ _HEADS = ("num_heads", "n_heads", "n_head", "heads", "nhead", "num_attention_hea
 _LONGEST = 200
 DTYPES = ("float64", "float32", "float16", "bfloat16")
 """Floating dtypes, the coarsest last."""
+
+
+def described(model: Any, library: Framework, note: str) -> Described:
+    """Describe a model of a library."""
+    models = library.models
+    state = models.state(model)
+    modules = {name: type(item).__name__ for name, item in models.modules(model).items()}
+    return Described(
+        name=modules[""],
+        is_module=True,
+        library=library.name,
+        unseen=models.UNSEEN,
+        dtype=coarsest_dtype(state.values()),
+        weights=shapes_of(state),
+        kinds=models.kinds(model),
+        facts=models.weight_facts(model),
+        modules=modules,
+        places=places_of(model),
+        made=places_of(model, "__init__"),
+        settings=shown_settings(model),
+        notes=(note,) if note else (),
+    )
 
 
 def shapes_of(weights: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
