@@ -143,7 +143,7 @@ def test_the_noise_of_a_recipe_is_measured_in_its_operations(recorded: CourseOnD
     assert environment.settings
     assert environment.settings["jax_enable_x64"] == "False"
     assert environment.torch is None
-    assert manifest.cases[0].file.name == "attention.npz"
+    assert manifest.cases[0].file == "attention.npz"
 
 
 @pytest.mark.parametrize(("module", "code", "word"), [("right", 0, "agrees"), ("wrong", 1, "differs")])
