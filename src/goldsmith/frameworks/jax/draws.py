@@ -40,10 +40,17 @@ def _is_key(item: Any) -> bool:
 def drawn_narrow() -> Iterator[None]:
     """Let functions that draw do so as where float64 is not enabled, within this context."""
     places = [(place, name) for place in {jax.random, random, _module} for name in _drawing() if hasattr(place, name)]
+    with wrapped(places, _narrow):
+        yield
+
+
+@contextlib.contextmanager
+def wrapped(places: Iterable[tuple[Any, str]], wrap: Callable[[Any], Any]) -> Iterator[None]:
+    """Exchange functions of modules for what `wrap` makes of each, within this context."""
     before = [(place, name, getattr(place, name)) for place, name in places]
     try:
         for place, name, function in before:
-            setattr(place, name, _narrow(function))
+            setattr(place, name, wrap(function))
         yield
     finally:
         for place, name, function in before:

@@ -22,7 +22,7 @@ from jax._src.lax import lax
 
 from goldsmith.frameworks.framework import Watch
 from goldsmith.frameworks.jax.arrays import copy, dtype, exactly, like, wide
-from goldsmith.frameworks.jax.draws import drawn_narrow, is_draw
+from goldsmith.frameworks.jax.draws import drawn_narrow, is_draw, wrapped
 from goldsmith.gold.precision import is_exact
 
 _BUFFER = 2**20
@@ -317,7 +317,6 @@ def _flax_sees_none(trace: Any) -> Iterator[None]:
     """Let Flax take this trace for none: it refuses to change variables in another one than they were made in."""
     modules = (("flax.nnx.tracers", "current_jax_trace"), ("flax.core.tracers", "current_trace"))
     places = [(sys.modules[module], name) for module, name in modules if hasattr(sys.modules.get(module), name)]
-    before = [(place, name, getattr(place, name)) for place, name in places]
 
     def blind(current: Callable[[], Any]) -> Callable[[], Any]:
         def call() -> Any:
@@ -328,13 +327,8 @@ def _flax_sees_none(trace: Any) -> Iterator[None]:
 
         return call
 
-    try:
-        for place, name, function in before:
-            setattr(place, name, blind(function))
+    with wrapped(places, blind):
         yield
-    finally:
-        for place, name, function in before:
-            setattr(place, name, function)
 
 
 @functools.cache
