@@ -251,6 +251,12 @@ def test_the_files_that_a_page_names_exist(page: str) -> None:
     assert {name for name in tests if not (ROOT / "tests" / name).exists()} == set()
 
 
+def test_no_two_files_of_tests_have_one_name() -> None:
+    """pytest imports them by it: the second cannot be collected, also where the first is left out."""
+    names = [path.name for path in (ROOT / "tests").rglob("test_*.py")]
+    assert sorted(set(names)) == sorted(names)
+
+
 def test_no_file_is_more_than_one_person_can_hold_in_mind() -> None:
     for path in [*(ROOT / "src").rglob("*.py"), *(ROOT / "tests").rglob("*.py")]:
         assert len(path.read_text(encoding="utf-8").splitlines()) <= 400, path
