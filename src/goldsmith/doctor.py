@@ -7,6 +7,7 @@ import os
 import platform
 import shutil
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -88,11 +89,11 @@ def _processor() -> Iterator[Fact]:
 
 
 def _libraries() -> Iterator[Fact]:
-    capabilities, devices = list[str](), ["cpu"]
+    capabilities, devices = list[str](), Counter(["cpu"])
     for library in registered():
         try:
             capabilities.append(library.process.cpu_capability())
-            devices += library.process.device_names()
+            devices |= Counter(library.process.device_names())  # a device that two libraries can use is one device
         except ImportError:
             continue
         except OSError as problem:  # a system library that it needs is missing
@@ -102,7 +103,7 @@ def _libraries() -> Iterator[Fact]:
         yield Fact("cpu-capability", "ok", capability, meaning)
     if any(capabilities):
         meaning = "usable with --device; record gold on the CPU unless it must be there"
-        yield Fact("devices", "ok", ", ".join(devices), meaning)
+        yield Fact("devices", "ok", ", ".join(devices.elements()), meaning)
 
 
 def _variables() -> Iterator[Fact]:

@@ -16,8 +16,10 @@ from pathlib import Path
 import pytest
 
 from corpora.attacks import Prey, prey_in
+from goldsmith import doctor
 from goldsmith.errors.sandbox import NoSandbox
 from goldsmith.foundation import kernel
+from goldsmith.frameworks.framework import registered
 from goldsmith.sandbox import bubblewrap, landlock, privileges
 from goldsmith.sandbox import capabilities as levels
 from goldsmith.sandbox.bubblewrap import hides as bubblewrap_hides
@@ -221,3 +223,10 @@ def test_the_doctor_says_how_well_submissions_can_be_locked_in(tmp_path: Path) -
     assert facts["cgroups"]["outcome"] in ("ok", "note")
     assert run.json["sandbox"]["level"] == ("full" if HERE.bubblewrap else "basic")
     assert run.code == 0
+
+
+def test_a_device_that_several_libraries_can_use_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    for library in registered():
+        monkeypatch.setattr(library.process, "device_names", lambda: ["NVIDIA H200"], raising=False)
+    devices = next(fact for fact in doctor._libraries() if fact.name == "devices")
+    assert devices.value == "cpu, NVIDIA H200"
