@@ -211,6 +211,7 @@ def conditions(**wanted: Any) -> Iterator[Watch]:
     precision:      compute in this floating dtype where code asks for none; in float64, also where it asks for float32
     watched:        in float64, watch every operation for rounding, which takes time
     lightly:        in float64, change only the functions that usually get a dtype, which is faster
+    tf32:           allow products of float32 to be computed in TF32, on devices that do
     noise:          disturb what operations return by up to a unit in the last place, drawn from this seed
     narrowed:       disturb float64 as if it were float32
     marked_memory:  fill memory that is not initialised with NaN, or see to it that it is not

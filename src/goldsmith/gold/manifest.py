@@ -17,6 +17,7 @@ from goldsmith.errors.gold import GoldUnreadable, NewerGold
 from goldsmith.gold.advice import Advice
 from goldsmith.gold.facts import JUDGED_SECTIONS, CaseFacts, Environment, LeafFacts, WeightFacts
 from goldsmith.gold.payload import PayloadNames
+from goldsmith.gold.rulers import Ruler
 from goldsmith.gold.tolerances import Tolerance, unmeasured
 from goldsmith.targets.target import Replacements
 
@@ -209,6 +210,9 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """How tolerances were measured; null when they were not."""
     provenance: Provenance
     """What it was made from."""
+    rulers: tuple[Ruler, ...] = ()
+    """How far correct work may be off in other settings than the one it was made in; left out where none was
+    measured."""
     digest: str = ""
     """Hash of the manifest itself, with this field left empty."""
 
@@ -313,6 +317,8 @@ def encode(manifest: Manifest) -> bytes:
 
 
 def _text(manifest: Manifest) -> bytes:
+    if not manifest.rulers:  # gold without any stays byte for byte what it was before there were rulers
+        manifest = msgspec.structs.replace(manifest, rulers=msgspec.UNSET)
     return msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n"
 
 

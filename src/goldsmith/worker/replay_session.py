@@ -195,7 +195,8 @@ class ReplaySession(Session):
         if wanted.perturbation is not None:
             changes = ModelPerturbation(wanted.perturbation, self.seed, dict(given.inputs))
         own_code = self.own_code if wanted.traced else None
-        return ReplayCase(definition, self.seed, self.device, given, own_code=own_code, changes=changes)
+        device = wanted.device or self.device
+        return ReplayCase(definition, self.seed, device, given, own_code=own_code, changes=changes)
 
     def announce(self, name: str, number: int, of: int) -> None:
         self._on_case(name, number, of)

@@ -33,6 +33,7 @@ def conditions(
     precision: str = "",
     watched: bool = False,
     lightly: bool = False,
+    tf32: bool = False,
     noise: int | None = None,
     narrowed: bool = False,
     marked_memory: bool | None = None,
@@ -44,6 +45,8 @@ def conditions(
     with contextlib.ExitStack() as stack:
         if marked_memory is not None:
             stack.enter_context(_memory(marked=marked_memory))
+        if tf32:
+            stack.enter_context(_tf32())
         if precision == "float64":
             stack.enter_context(in_float64(torch, watch, watched=watched, lightly=lightly))
         elif precision:
@@ -71,6 +74,20 @@ def _memory(*, marked: bool) -> Iterator[None]:
         yield
     finally:
         settings.fill_uninitialized_memory = before
+
+
+@contextlib.contextmanager
+def _tf32() -> Iterator[None]:
+    """Allow TF32 in matrix products and convolutions."""
+    convolutions: Any = torch.backends.cudnn
+    before = torch.get_float32_matmul_precision(), convolutions.allow_tf32
+    torch.set_float32_matmul_precision("high")
+    convolutions.allow_tf32 = True
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before[0])
+        convolutions.allow_tf32 = before[1]
 
 
 @contextlib.contextmanager

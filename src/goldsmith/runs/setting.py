@@ -1,0 +1,44 @@
+"""The setting of a run: what the user asks for that rounding depends on. A ruler is measured in one, and used in it."""
+
+from __future__ import annotations
+
+import msgspec
+
+from goldsmith.runs.conditions import OWN, Conditions
+
+
+class Setting(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A device, a dtype and how products and models are computed there. Gold's tolerances are those of the plain one,
+    which has no name."""
+
+    device: str = "cpu"
+    """The kind of device, such as `cuda`."""
+    dtype: str = OWN
+    """The floating dtype of inputs and weights; `own` leaves them as gold has them."""
+    tf32: bool = False
+    """Whether products of float32 may be computed in TF32."""
+    compiled: bool = False
+    """Whether models are compiled."""
+
+    @property
+    def is_plain(self) -> bool:
+        return self == Setting()
+
+    @property
+    def name(self) -> str:
+        """Return what differs from the plain setting, in words: `cuda bfloat16 tf32 compiled`."""
+        if self.is_plain:
+            return ""
+        words = (self.device, self.dtype if self.dtype != OWN else "", "tf32" * self.tf32, "compiled" * self.compiled)
+        return " ".join(filter(None, words))
+
+    def within(self, wanted: Conditions) -> Conditions:
+        """Return conditions in this setting. A run that has a precision of its own, such as float64, keeps that."""
+        if wanted.precision != OWN:
+            return wanted
+        return wanted.but(precision=self.dtype, tf32=self.tf32)
+
+
+def setting_of(device: str, *, dtype: str = OWN, tf32: bool = False, compiled: bool = False) -> Setting:
+    """Return the setting of a device that may be numbered: a ruler is for a kind of device."""
+    return Setting(device=device.partition(":")[0], dtype=dtype, tf32=tf32, compiled=compiled)
