@@ -9,12 +9,17 @@ import behaviour
 import pytest
 import ratchets
 
-KEPT = {"torch": {"a.py": 1}, "closures": {"judge": 30}, "walk": {"check, parent": 90}}
+KEPT = {"torch": {"a.py": 1}, "imports": {"torch": 12}, "closures": {"judge": 30}, "walk": {"check, parent": 90}}
 
 
 @pytest.mark.parametrize(
     ("kind", "change"),
-    [("torch", {"a.py": 1, "b.py": 1}), ("closures", {"judge": 31}), ("walk", {"check, parent": 99})],
+    [
+        ("torch", {"a.py": 1, "b.py": 1}),
+        ("imports", {"torch": 13}),
+        ("closures", {"judge": 31}),
+        ("walk", {"check, parent": 99}),
+    ],
 )
 def test_what_grows_is_refused_by_name(kind: str, change: dict[str, int]) -> None:
     (problem,) = ratchets.worse(KEPT, KEPT | {kind: change})
@@ -22,7 +27,8 @@ def test_what_grows_is_refused_by_name(kind: str, change: dict[str, int]) -> Non
 
 
 @pytest.mark.parametrize(
-    ("kind", "change"), [("torch", {}), ("closures", {"judge": 29}), ("walk", {"check, parent": 80})]
+    ("kind", "change"),
+    [("torch", {}), ("imports", {"torch": 11}), ("closures", {"judge": 29}), ("walk", {"check, parent": 80})],
 )
 def test_what_shrinks_is_to_be_kept(kind: str, change: dict[str, int]) -> None:
     assert not list(ratchets.worse(KEPT, KEPT | {kind: change}))

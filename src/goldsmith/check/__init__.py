@@ -12,7 +12,7 @@ What happens in `goldsmith check`:
    computes are left out, as `recipe/computed_weights.py` found them when gold was recorded. `check/replay_strategy.py`
    decides what is run, and under which conditions (`runs/conditions.py`): every case once, in other layouts of the
    adapter's where that may be why it is wrong; then what gave gold's bits again, what came near in float64
-   (`frameworks/torch/float64_mode.py`), what is wrong traced. All requests go to one worker process
+   (`frameworks/torch/rounding.py`), what is wrong traced. All requests go to one worker process
    (`process/worker_channel.py`), which writes the results down (`process/result_log.py`); the parent copies them
    (`check/replay_results.py`), opened beneath a folder that it has held open since before the child started, following
    no link (`process/untrusted_files.py`, `foundation/beneath.py`). Children are started by a fork server
@@ -31,7 +31,7 @@ What happens in `goldsmith check`:
    and functions by `instruments/own_calls.py`), `judge/trace_pairs.py` pairs their calls, `judge/call_limits.py` says
    how far each may be off, `judge/localisation.py` judges each in place, or alone on gold's inputs
    (`worker/isolated_calls.py`, in an order that gives nothing away), forwards and, if need be, backwards
-   (`frameworks/torch/gradients.py`). What it takes to run calls alone is in `check/isolated_runs.py`, which hands
+   (`frameworks/torch/numerics.py`). What it takes to run calls alone is in `check/isolated_runs.py`, which hands
    judging one function. `judge/attribution.py` leads through all cases, `judge/blame.py` says who is to blame: by
    evidence, by value (`frameworks/torch/observers.py`), or because nothing else is left. `judge/parts.py` says what
    that means for each part, by gold's record of which case runs what: where a case that differs did not show a part to

@@ -115,7 +115,7 @@ class DeviceLeaf(Leaf):
 
 class DeviceView:
     """A view of a tensor on a device, whose elements are copied to the host only where they are asked for; a
-    framework's own (`frameworks/torch/device_views.py`) knows how."""
+    framework's own (`frameworks/torch/device_pass.py`) knows how."""
 
 
 class Plain:

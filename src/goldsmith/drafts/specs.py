@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from goldsmith.frameworks.framework import is_module
+
 NORMAL, UNIFORM, INTEGERS, BOOLEANS, ORDER, CAUSAL, SHARES = (
     "normal",
     "uniform",
@@ -230,10 +232,8 @@ def build(arguments: Arguments) -> dict[str, Any]:
     made = {name: value_of(spec) for name, spec in arguments.items() if not isinstance(spec, Steps)}
     for name, spec in arguments.items():
         if isinstance(spec, Steps):
-            import torch
-
-            model = next(value for value in made.values() if isinstance(value, torch.nn.Module))
-            made[name] = getattr(torch.optim, spec.name)(model.parameters(), **dict(spec.options))
+            model = next(value for value in made.values() if is_module(value))
+            made[name] = value_of(Named("torch.optim", spec.name))(model.parameters(), **dict(spec.options))
     return {name: made[name] for name in arguments}
 
 

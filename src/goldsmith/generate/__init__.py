@@ -30,7 +30,7 @@ What happens in `goldsmith generate scratch-1`:
    `generate/compare_with_previous.py` compares every case with the gold that is there (`gold/drift.py`): same bits,
    within noise, or moved. For the cases that moved, `generate/measure_tolerances.py` has two more children replay the
    solution on its own gold under conditions that must not matter (`worker/tolerance_trials.py`,
-   `frameworks/torch/rounding_noise.py`, `instruments/call_noise.py`), and `gold/calibration.py` makes tolerances of
+   `frameworks/torch/rounding.py`, `instruments/call_noise.py`), and `gold/calibration.py` makes tolerances of
    what came out. `generate/contents.py` puts the cases that stay and those that are rewritten together.
 7. `gold/manifest.py` and `gold/readme.py` describe it in a staging folder next to its place (`gold/publish.py`).
    `gold/trivial_answers.py` tries what costs nothing to return against every record; then a copy of the solution is

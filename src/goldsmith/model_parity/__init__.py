@@ -6,7 +6,7 @@ one in a process of its own is `process_side`.
 What happens in `goldsmith.parity` and `goldsmith parity`:
 
 1. `parity_api.py` makes an `Implementation` (`runs/implementation.py`) of each: `runs/live/live_side.py` runs a model
-   of this process, on a copy or put back as it was (`frameworks/torch/working_model.py`: tensors are exchanged, never
+   of this process, on a copy or put back as it was (`frameworks/torch/models.py`: tensors are exchanged, never
    written over).
 2. `model_parity/parity.py` asks both sides, in order, and `model_parity/judge.py` judges their values, which runs
    nothing. `model_parity/carry_weights.py` has the reference's weights put into the candidate (`weights/`, as for a
@@ -22,9 +22,10 @@ What happens in `goldsmith.parity` and `goldsmith parity`:
 4. `model_parity/module_pairs.py` pairs modules by weights, name, adapter, value and class,
    `model_parity/aligned_calls.py` aligns what they take and return (`given_inputs.py` sets aside what only one of them
    was given from outside, `input_forms.py` compares masks and tables in another form); calls of `forward` by its name
-   are seen, too (`frameworks/torch/hooks.py`). `model_parity/modules.py` hands the calls to `judge/trace_pairs.py` and
-   `judge/localisation.py`, which judge them as they judge a submission's, and has modules run alone on the reference's
-   inputs. A pair of calls is compared in `TracePair.add`; nothing else needs its tensors, but for calls made alone.
+   are seen, too (`frameworks/torch/observers.py`). `model_parity/modules.py` hands the calls to `judge/trace_pairs.py`
+   and `judge/localisation.py`, which judge them as they judge a submission's, and has modules run alone on the
+   reference's inputs. A pair of calls is compared in `TracePair.add`; nothing else needs its tensors, but for calls
+   made alone.
 5. `goldsmith parity` does the same with each side in a process of its own: `model_parity/process_side.py` starts it and
    asks, `runs/live/serve.py` answers, with a `LiveSide` of what `runs/live/build_target.py` has imported and built.
    Requests are lines of JSON; runs come back in the same log as replays (`process/result_log.py`), in a private folder.

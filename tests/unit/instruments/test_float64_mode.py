@@ -7,7 +7,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from goldsmith.frameworks.framework import conditions  # noqa: E402
-from goldsmith.frameworks.torch.float64_mode import _DONE, _MADE  # noqa: E402
+from goldsmith.frameworks.torch.rounding import _DONE, _MADE  # noqa: E402
 
 pytestmark = pytest.mark.torch
 

@@ -24,7 +24,7 @@ class Functional(nn.Module):  # type: ignore[misc, name-defined]
 
 
 def test_weights_are_used_that_outputs_or_gradients_come_from() -> None:
-    from goldsmith.frameworks.torch.weight_use import WeightUse
+    from goldsmith.frameworks.torch.observers import WeightUse
 
     model = Functional()
     use = WeightUse(model)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import codecs
 import contextlib
+import hashlib
 import io
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
@@ -15,7 +17,6 @@ import torch
 
 from goldsmith.foundation.nested import map_tree
 from goldsmith.frameworks.framework import arrays_of
-from goldsmith.frameworks.torch.stress import stressed as stressed
 from goldsmith.gold.arrays import is_array
 from goldsmith.gold.safetensors_reader import Bfloat16
 
@@ -199,6 +200,39 @@ def device_of(tensor: Any) -> ModuleType | None:
     from goldsmith.frameworks.torch import device_pass
 
     return device_pass
+
+
+# --- values of the `stress` profile
+
+
+def stressed(tensor: Any, name: str, seed: int) -> Any:
+    """Redraw a tensor in place; return None if it holds numbers that cannot be."""
+    if not tensor.is_floating_point():
+        return None
+    tensor.detach().copy_(stress_values(name, tensor, seed, is_table=False))
+    return tensor
+
+
+def stress_values(name: str, weight: torch.Tensor, seed: int, is_table: bool) -> torch.Tensor:
+    if weight.dim() >= 2:
+        fan_in = 1 if is_table else math.prod(weight.shape[1:]) or 1
+        return torch.randn(weight.shape, generator=_generator(name, seed)) / math.sqrt(fan_in)
+    centre = weight.detach().cpu()
+    return centre + uniform(name, weight, seed, 0.1, 0.5) * _signs(name, weight, seed)
+
+
+def uniform(name: str, like: torch.Tensor, seed: int, low: float, high: float) -> torch.Tensor:
+    return torch.rand(like.shape, generator=_generator(name, seed)) * (high - low) + low
+
+
+def _signs(name: str, like: torch.Tensor, seed: int) -> torch.Tensor:
+    return torch.randint(0, 2, like.shape, generator=_generator(f"{name} sign", seed)) * 2.0 - 1.0
+
+
+def _generator(name: str, seed: int) -> torch.Generator:
+    """Make a separate generator for each weight, so that adding one does not change the others."""
+    digest = hashlib.sha256(f"{seed}|{name}".encode()).digest()
+    return torch.Generator().manual_seed(int.from_bytes(digest[:7], "big"))
 
 
 # --- files

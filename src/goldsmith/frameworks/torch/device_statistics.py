@@ -94,6 +94,22 @@ def totals_of(names: tuple[str, ...], reduced: Sequence[Sequence[float]]) -> dic
     return {name: largest[number] if name in _LARGEST else sums[number] for number, name in enumerate(names)}
 
 
+def in_range(one: Any, two: Any) -> tuple[Any, Any]:
+    """Divide float64 numbers by the largest finite one, so that their squares are float64, too; nothing waits."""
+    if not {torch.float64, torch.complex128} & {one.dtype, two.dtype}:
+        return one, two
+    sizes = (torch.where(part.isfinite(), part, 0).abs().max().double() for part in (one, two))
+    unit = torch.stack(list(sizes)).max().clamp(max=torch.finfo(torch.float64).max)
+    unit = torch.where(unit > 0, unit, torch.ones_like(unit))
+    return one / unit, two / unit
+
+
+def on_host(tables: Sequence[Any]) -> list[Any]:
+    """Copy results of one shape to the host at once."""
+    found: list[Any] = torch.stack(list(tables)).tolist() if tables else []
+    return found
+
+
 _log = logging.getLogger(__name__)
 _kernels_failed = False
 _LARGEST = ("share", "largest", "ratio", "ulps")

@@ -1,4 +1,5 @@
-"""Loading gold's weights into a submission's torch model, and reading its weights and gradients under gold's names."""
+"""Loading weights into torch models: gold's into a submission's, whose own are read under gold's names; converted ones;
+drawn ones."""
 
 from __future__ import annotations
 
@@ -11,11 +12,12 @@ import torch
 from torch.nn.parameter import is_lazy
 
 from goldsmith.frameworks.framework import arrays_of
-from goldsmith.frameworks.torch.arrays import from_numpy
+from goldsmith.frameworks.torch.arrays import from_numpy, stress_values, uniform
 from goldsmith.gold.facts import WeightFacts
 from goldsmith.runs.implementation import LINEAR, OTHER, TABLE
 from goldsmith.runs.notes import Note
 from goldsmith.weights.axes import UNBUILT, Shape
+from goldsmith.weights.converted import ConvertedModel
 from goldsmith.weights.leaves import running_statistics
 from goldsmith.weights.object_weights import slots_beside
 from goldsmith.weights.planned import PlannedModel
@@ -174,3 +176,59 @@ def tensor_of(value: Any) -> torch.Tensor:
     found = value if isinstance(value, torch.Tensor) else from_numpy(arrays_of(value).to_numpy(value))
     assert isinstance(found, torch.Tensor)
     return found
+
+
+# --- converted by a function
+
+
+class ConvertedModule(ConvertedModel):
+    """A torch model with converted weights in it."""
+
+    def _own(self, value: Any) -> torch.Tensor:
+        return tensor_of(value).detach().clone()
+
+    def _every(self) -> dict[str, Any]:
+        parameters = dict(self.model.named_parameters(remove_duplicate=False)) | unregistered(self.model)
+        return parameters | self._buffers()
+
+    def _buffers(self) -> dict[str, Any]:
+        return dict(self.model.named_buffers())
+
+    def _groups(self) -> dict[str, list[str]]:
+        found: dict[int, list[str]] = {}
+        for name, item in self._every().items():
+            if self._must_have(name):
+                found.setdefault(id(item), []).append(name)
+        return {names[0]: names for names in found.values()}
+
+    def _gradients(self) -> dict[str, Any]:
+        return {name: item.grad for name, item in self._parameters().items()}
+
+    def _write(self, values: Mapping[str, Any]) -> None:
+        every = self._every()
+        with torch.no_grad():
+            for name, value in values.items():
+                every[name].copy_(tensor_of(value))
+
+
+# --- drawn
+
+
+def stress(model: torch.nn.Module, seed: int) -> torch.nn.Module:
+    """Redraw the weights of `model` in place, from `seed` and each weight's name alone: the `stress` profile.
+
+    No parameter keeps its identity value, and activations stay of order one. At init a norm's scale is 1 and a bias is
+    0, so that a missing scale or bias does not show. Here it does.
+    """
+    embeddings = {id(part.weight) for part in model.modules() if isinstance(part, torch.nn.Embedding)}
+    with torch.no_grad():
+        for name, weight in model.named_parameters():
+            if not weight.is_floating_point():
+                continue
+            weight.copy_(stress_values(name, weight, seed, is_table=id(weight) in embeddings))
+        for name, buffer in model.named_buffers():
+            if name.endswith("running_mean"):
+                buffer.copy_(uniform(name, buffer, seed, -0.5, 0.5))
+            elif name.endswith("running_var"):
+                buffer.copy_(uniform(name, buffer, seed, 0.5, 1.5))
+    return model

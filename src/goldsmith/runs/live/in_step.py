@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from goldsmith.comparison.limits import Limit
-from goldsmith.frameworks.torch.device_statistics import SUMMARY, Criteria, summarise, totals_of
+from goldsmith.frameworks.torch.device_statistics import SUMMARY, Criteria, in_range, on_host, summarise, totals_of
+from goldsmith.frameworks.torch.numerics import undisturbed, with_modes_of_this_thread
 from goldsmith.gold.arrays import is_tensor
 from goldsmith.gold.call_forms import tensors_in
 
@@ -154,7 +155,7 @@ def run_in_step(
     def measure(moment: Moment, values: Any) -> None:
         def compare(theirs: list[Any]) -> None:
             pairs = _pairs(_tensors(values), theirs)
-            with _without_modes():
+            with undisturbed():
                 for one, two in pairs:
                     if moment.what == INPUTS and same.holds(one, two):
                         continue
@@ -180,7 +181,7 @@ def run_in_step(
         finally:
             exchange.end_reference()
 
-    thread = threading.Thread(target=_with_modes(run_reference), name="reference", daemon=True)
+    thread = threading.Thread(target=with_modes_of_this_thread(run_reference), name="reference", daemon=True)
     failed = True
     theirs = None
     try:
@@ -198,29 +199,6 @@ def run_in_step(
     found.outputs = result[0] if result else None, theirs
     found.distances = _read(measured)
     return found
-
-
-def _with_modes(action: Callable[[], None]) -> Callable[[], None]:
-    """Run `action` with this thread's modes of torch, which other threads do not inherit."""
-    import torch
-
-    learning, inference = torch.is_grad_enabled(), torch.is_inference_mode_enabled()
-
-    def run() -> None:
-        with torch.inference_mode(inference), torch.set_grad_enabled(learning):
-            action()
-
-    return run
-
-
-def _without_modes() -> contextlib.AbstractContextManager[Any]:
-    """Suspend this thread's dispatch modes, if it has any."""
-    from torch.utils._python_dispatch import _disable_current_modes, _get_current_dispatch_mode
-
-    if _get_current_dispatch_mode() is None:
-        return contextlib.nullcontext()
-    suspended: contextlib.AbstractContextManager[Any] = _disable_current_modes()
-    return suspended
 
 
 @contextlib.contextmanager
@@ -313,28 +291,13 @@ def _distance(actual: Any, gold: Any) -> tuple[Any, str]:
     if not actual.numel():
         return None, ""
     one, two = (part.detach().contiguous().reshape(-1) for part in (actual, gold))
-    one, two = _in_range(one, two.to(one.device))
+    one, two = in_range(one, two.to(one.device))
     return summarise(one, two, _NO_LIMIT, waits=False).reduced, ""
-
-
-def _in_range(one: Any, two: Any) -> tuple[Any, Any]:
-    """Divide float64 numbers by the largest finite one, so that their squares are float64, too; nothing waits."""
-    import torch
-
-    if not {torch.float64, torch.complex128} & {one.dtype, two.dtype}:
-        return one, two
-    sizes = (torch.where(part.isfinite(), part, 0).abs().max().double() for part in (one, two))
-    unit = torch.stack(list(sizes)).max().clamp(max=torch.finfo(torch.float64).max)
-    unit = torch.where(unit > 0, unit, torch.ones_like(unit))
-    return one / unit, two / unit
 
 
 def _read(measured: list[tuple[Moment, Any, str]]) -> list[StepDistance]:
     """Copy all distances to the host at once; of a call's tensors the farthest counts."""
-    import torch
-
-    tables = [table for _, table, _ in measured if table is not None]
-    numbers = iter(torch.stack(tables).tolist() if tables else [])
+    numbers = iter(on_host([table for _, table, _ in measured if table is not None]))
     found: dict[Moment, StepDistance] = {}
     for moment, table, problem in measured:
         if table is None and not problem:

@@ -1,9 +1,13 @@
-"""Rounding noise: random changes of the last bit, as another order of the same additions would cause.
+"""Runs that round otherwise: random changes of the last bit, and float64 throughout.
 
-The result of every operation that rounds is disturbed by at most one unit in the last place, including backward passes
-and optimisers (Monte Carlo arithmetic at operator level). Whole numbers stay, whatever the operation: counts, indices
-and buckets that are kept in floating point are exact, and often become an index next. Torch operations are intercepted
-by a dispatch mode. NumPy has no such hook; there only the inputs are disturbed.
+Noise is as another order of the same additions would cause: the result of every operation that rounds is disturbed by
+at most one unit in the last place, including backward passes and optimisers (Monte Carlo arithmetic at operator level).
+Whole numbers stay, whatever the operation: counts, indices and buckets that are kept in floating point are exact, and
+often become an index next. Torch operations are intercepted by a dispatch mode. NumPy has no such hook; there only the
+inputs are disturbed.
+
+Float64 is entered even by what asks for float32 by name: many norms and rotary tables use `.float()`. Left alone, they
+would round in the middle of a float64 run, and right and wrong would no longer be nine orders of magnitude apart.
 """
 
 from __future__ import annotations
@@ -14,12 +18,18 @@ import functools
 import math
 import sys
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from goldsmith.frameworks.framework import Watch
+from goldsmith.gold.arrays import numbers_of
+from goldsmith.gold.precision import is_exact
 
-if TYPE_CHECKING:
-    import torch
+# --- noise
+
 
 _BUFFER = 2**20
 EXACT = frozenset(
@@ -40,12 +50,12 @@ times. Of dtypes with so few bits, a tensor of nothing but whole numbers is."""
 
 
 @contextlib.contextmanager
-def rounding_noise(torch_module: Any, counter: Watch, seed: int, *, narrowed: bool = False) -> Iterator[None]:
+def rounding_noise(counter: Watch, seed: int, *, narrowed: bool = False) -> Iterator[None]:
     """Disturb torch's operations within this context, and count them.
 
     With `narrowed`, float64 results are disturbed as if they were float32.
     """
-    with _mode(torch_module, _pool(seed, narrowed), counter):
+    with _mode(_pool(seed, narrowed), counter):
         yield
 
 
@@ -81,8 +91,6 @@ class _Stretch:
     def moved(self, value: torch.Tensor) -> torch.Tensor:
         """Return 1 for every number that noise moves, 0 for whole ones. What is beyond the bound is none: clamped, it
         is not itself."""
-        import torch
-
         if value.is_complex():
             parts = torch.view_as_real(value.resolve_conj())
             return parts.clamp(-self.bound, self.bound).round_().ne_(parts).amax(-1)
@@ -96,15 +104,11 @@ class _Pool(dict[Any, _Stretch]):
     """Noise by dtype and device, all from the same random numbers."""
 
     def __init__(self, seed: int, narrowed: bool) -> None:
-        import torch
-
         self._least = torch.finfo(torch.float32).eps if narrowed else 0.0
         drawn = torch.rand(_BUFFER, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
         self._drawn = drawn * 2 - 1
 
     def __missing__(self, key: tuple[torch.dtype, torch.device]) -> _Stretch:
-        import torch
-
         kind, device = key
         wide = torch.float64 if kind in (torch.float64, torch.complex128) else torch.float32
         eps = torch.finfo(kind).eps
@@ -122,9 +126,7 @@ def _strides(shape: Sequence[int]) -> tuple[int, ...]:
     return tuple(reversed(found)) if shape else ()
 
 
-def _mode(torch: Any, stretches: _Pool, counter: Watch) -> Any:
-    from torch.utils._python_dispatch import TorchDispatchMode
-
+def _mode(stretches: _Pool, counter: Watch) -> Any:
     strided, tensor = torch.strided, torch.Tensor
     doubles = (torch.float64, torch.complex128)
 
@@ -158,7 +160,7 @@ def _mode(torch: Any, stretches: _Pool, counter: Watch) -> Any:
                 if inexact and value.layout == strided and not value._is_zerotensor():
                     counter.wide += kind in doubles
                     if value.numel() > _BUFFER and value.is_contiguous():
-                        for part in value.view(-1).split(_BUFFER):  # factors for all of it would need as much memory
+                        for part in torch.split(value.view(-1), _BUFFER):  # factors for all of it need as much memory
                             part.mul_(self._factor(part))
                     else:
                         value.mul_(self._factor(value))
@@ -207,3 +209,156 @@ def _targets(func: Any) -> _Targets:
         if item.alias_info is not None and item.alias_info.is_write
     )
     return _Targets(written, fresh=all(item.alias_info is None for item in schema.returns))
+
+
+# --- float64
+
+
+class _Border:
+    """What leaves torch and comes back rounded to float32, as by JAX, ctypes or NumPy, was not computed in float64."""
+
+    def __init__(self, purity: Watch) -> None:
+        self._purity, self._left = purity, False
+
+    def leave(self, tensor: Any) -> None:
+        self._left = self._left or tensor.dtype in (torch.float64, torch.complex128)
+
+    def enter(self, tensor: Any) -> Any:
+        """Return a tensor that was made of other arrays or numbers, in float64."""
+        if self._left and self._purity.pure and tensor.dtype in (torch.float32, torch.complex64):
+            self._purity.foreign = not is_exact(numbers_of(tensor), "float32")
+            self._purity.pure = not self._purity.foreign
+        return to_float64(tensor)
+
+
+@contextlib.contextmanager
+def in_float64(purity: Watch, *, watched: bool, lightly: bool = False) -> Iterator[None]:
+    """Make torch compute in float64 instead of float32 within this context. To watch for rounding takes time.
+
+    `lightly` is faster: it patches only the functions that usually get a dtype, so something may still be rounded.
+    """
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    module: Any = torch
+    from_numpy = torch.from_numpy
+    try:
+        border = _Border(purity)
+        widening = _widening_the_usual(border) if lightly else _widening(border)
+        if not lightly:  # a mode does not see this function
+            module.from_numpy = lambda array: border.enter(from_numpy(array))
+        with widening, _watching(purity) if watched else contextlib.nullcontext():
+            yield
+    finally:
+        module.from_numpy = from_numpy
+        torch.set_default_dtype(before)
+
+
+def to_float64(value: Any) -> Any:
+    """Convert a float32 tensor to float64, complex64 to complex128; return anything else unchanged."""
+    if value.dtype == torch.float32:
+        return value.double()
+    return value.to(torch.complex128) if value.dtype == torch.complex64 else value
+
+
+_MADE = (
+    "tensor", "as_tensor", "from_numpy", "arange", "linspace", "logspace", "eye", "zeros", "ones", "full", "empty",
+    "rand", "randn", "zeros_like", "ones_like", "full_like", "empty_like", "rand_like", "randn_like", "softmax",
+    "log_softmax",
+)  # fmt: skip
+_DONE = ("to", "type", "sum", "mean", "prod", "cumsum", "softmax", "log_softmax", "new_tensor", "new_zeros", "new_ones")
+
+
+Tensor: Any = torch.Tensor  # torch's types lack some of its methods
+_LEAVING = ("numpy", "__array__", "__dlpack__")
+
+
+def _wide() -> dict[Any, Any]:
+    return {torch.float32: torch.float64, torch.complex64: torch.complex128, "torch.FloatTensor": "torch.DoubleTensor"}
+
+
+@contextlib.contextmanager
+def _widening_the_usual(border: _Border) -> Iterator[None]:
+    """Patch the usual functions and methods that take a dtype, so that they widen it; no others."""
+    wide, narrow = _wide(), ("tensor", "as_tensor", "from_numpy")
+
+    def changed(function: Any, name: str) -> Any:
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            args = tuple(wide.get(item, item) if type(item) in (torch.dtype, str) else item for item in args)
+            if "dtype" in kwargs:
+                kwargs["dtype"] = wide.get(kwargs["dtype"], kwargs["dtype"])
+            if name in _LEAVING:
+                border.leave(args[0])
+            found = function(*args, **kwargs)
+            return border.enter(found) if name in narrow else found
+
+        return call
+
+    places = [(torch, name) for name in _MADE] + [
+        (torch.Tensor, name) for name in (*_DONE, *_LEAVING, "float", "cfloat")
+    ]
+    places += [(torch.nn.functional, name) for name in ("softmax", "log_softmax")]
+    own = [(place, name, vars(place)[name]) for place, name in places if name in vars(place)]
+    instead = {"float": Tensor.double, "cfloat": Tensor.cdouble}
+    try:
+        for place, name in places:
+            setattr(place, name, instead.get(name) or changed(getattr(place, name), name))
+        yield
+    finally:
+        for place, name in places:
+            with contextlib.suppress(AttributeError):
+                delattr(place, name)
+        for place, name, function in own:
+            setattr(place, name, function)
+
+
+def _widening(border: _Border) -> Any:
+    wide = _wide()
+    methods = {Tensor.float: Tensor.double, Tensor.cfloat: Tensor.cdouble}
+    narrow = {torch.as_tensor, torch.tensor}
+    leaving = {getattr(torch.Tensor, name) for name in _LEAVING}
+    names, kinds = {torch.dtype, str}, frozenset([*methods, *narrow, *leaving])
+
+    def change(value: Any) -> Any:
+        return wide.get(value, value) if type(value) in names else value
+
+    class Widening(TorchFunctionMode):
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            if kwargs:
+                kwargs = {key: change(value) for key, value in kwargs.items()}
+            for value in args:
+                if type(value) in names:
+                    args = tuple(map(change, args))
+                    break
+            if func not in kinds:  # nearly every call
+                return func(*args, **kwargs) if kwargs else func(*args)
+            if func in leaving:
+                border.leave(args[0])
+            found = methods.get(func, func)(*args, **(kwargs or {}))
+            return border.enter(found) if func in narrow and isinstance(found, torch.Tensor) else found
+
+    return Widening()
+
+
+def _watching(purity: Watch) -> Any:
+    narrow = {torch.float32, torch.float16, torch.bfloat16, torch.complex64}
+    wide, tensor = {torch.float64, torch.complex128}, torch.Tensor
+
+    def has(values: Any, kinds: set[Any]) -> bool:
+        return any(isinstance(item, torch.Tensor) and item.dtype in kinds and item.numel() for item in values)
+
+    class Watching(TorchDispatchMode):  # type: ignore[no-untyped-call]
+        @classmethod
+        def _should_skip_dynamo(cls) -> bool:
+            return is_compiling()
+
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            found = func(*args, **kwargs) if kwargs else func(*args)
+            if type(found) is tensor and found.dtype not in narrow:  # nearly every result
+                return found
+            if has(found if isinstance(found, tuple | list) else (found,), narrow):
+                rounds = func.overloadpacket.__name__ not in EXACT  # moving numbers rounds if it narrows
+                purity.pure = purity.pure and not (rounds or has(args, wide))
+            return found
+
+    return Watching()  # type: ignore[no-untyped-call]
