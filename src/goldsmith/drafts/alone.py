@@ -138,7 +138,17 @@ class _Child:
             os.close(self._pipe)
 
 
+_OWN_PIPE = 200
+"""From here on is the number of the pipe that a task sends through: no number that is tried as an argument."""
+
+
 def _work(task: Task, pipe: int, parent: int) -> None:
+    import fcntl  # not on Windows, where nothing is drafted
+
+    # A part that is tried with numbers may open them: `open(4)` would read, and close, what was sent by another task.
+    pipe = fcntl.fcntl(pipe, fcntl.F_DUPFD, _OWN_PIPE)
+    os.closerange(3, pipe)
+
     def write(kind: str, message: Any) -> None:
         content = pickle.dumps((kind, message))
         data = len(content).to_bytes(_HEAD, "little") + content

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -43,6 +44,13 @@ def hangs(send: Send) -> None:
     time.sleep(60)
 
 
+def opens_numbers(send: Send) -> None:
+    for number in range(3, 100):  # as `load(4)` does, where a path is guessed to be a number
+        with contextlib.suppress(OSError), open(number) as file:
+            send(file.read())
+    send("after")
+
+
 def test_each_task_has_its_own_fate_and_what_it_sent_is_kept() -> None:
     tasks = [Task(work, 20.0) for work in (counts, raises, leaves, crashes, exits, counts)]
     found = list(do_alone(tasks, budget=Budget(100.0)))
@@ -53,6 +61,13 @@ def test_each_task_has_its_own_fate_and_what_it_sent_is_kept() -> None:
     assert troubles[2] == "it ends its process, with exit code 3"
     assert troubles[3] == "it crashes its process (SIGKILL)"
     assert "SystemExit" in troubles[4]
+
+
+def test_numbers_that_are_opened_are_nobodys_files(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("of the process that drafts")
+    with (tmp_path / "file").open():
+        found = list(do_alone([Task(work, 20.0) for work in (counts, opens_numbers, counts)], budget=Budget(100.0)))
+    assert [(item.messages, item.trouble) for item in found] == [([0, 1, 2], ""), (["after"], ""), ([0, 1, 2], "")]
 
 
 def test_what_hangs_is_ended_and_what_it_sent_is_kept() -> None:
