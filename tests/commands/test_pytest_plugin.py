@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -279,11 +280,12 @@ def test_models_built_as_documented_or_otherwise_or_wrong(solved: PluggedCourse)
 def test_a_pytest_that_has_nothing_to_do_with_gold_pays_nothing(tmp_path: Path) -> None:
     code = (
         "import sys, pytest\n"
-        "pytest.main(['--co', '-q', '-p', 'no:cacheprovider'])\n"
+        "pytest.main(['--co', '-q', '-p', 'no:cacheprovider', '-p', 'goldsmith.pytest_plugin'])\n"
         "assert 'goldsmith.pytest_plugin' in sys.modules\n"
         "heavy = {'numpy', 'torch', 'msgspec', 'rich', 'goldsmith.courses.layout', 'goldsmith.errors'}\n"
         "heavy &= set(sys.modules)\n"
         "sys.exit(str(sorted(heavy)) if heavy else 0)\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    alone = os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # other plugins may import NumPy
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, env=alone)
     assert done.returncode == 0, done.stdout + done.stderr
