@@ -53,6 +53,7 @@ from goldsmith.judge.verdicts import (
 )
 from goldsmith.process.clocks import Allowance
 from goldsmith.process.fork_client import fork_server
+from goldsmith.process.launcher import deterministic_environment
 from goldsmith.runs.run import CaseRuns
 from goldsmith.targets.target import Placement, Submission, Target
 from goldsmith.workspace.temporary import private_folder
@@ -140,6 +141,7 @@ def _workspace(
     with contextlib.ExitStack() as stack:
         libraries = opened.gold.manifest.provenance.environment.libraries
         server = request.fork_server or stack.enter_context(fork_server(preload=libraries))
+        server.prestart(deterministic_environment(target.threads))  # it imports torch while this process does
         allowance = Allowance(seconds_in_all(target.case_timeout, len(opened.golds)), used)
         context = CheckContext(target, opened, request, server, allowance)
         yield context, stack.enter_context(context.open_workspace(submission.placed, submission.beside))
