@@ -83,6 +83,7 @@ OUTCOMES: dict[str, dict[str, str]] = {
         "agrees": "every recorded value is within its tolerance",
         "differs": "at least one is not",
         "could-not-run": "an import, a device, a stub, a crash, a time limit: not wrong, and never a pass",
+        "inconclusive": "rounding alone moves the reference as far as a mistake would: never a pass, never a failure",
         "provided-changed": "all that the student wrote is right, but code that was given to them was changed",
         "error": "goldsmith itself failed: no verdict; points are withheld and marked for review",
     },

@@ -204,7 +204,7 @@ def exit_code_page() -> str:
         "| 0 | all well |",
         f"| {AGAINST} | a verdict against: something differs, would change, is not sound, or leaks |",
         f"| {USAGE} | bad usage or configuration, or a question that could not be asked |",
-        f"| {COULD_NOT_RUN} | could not run: a crash, a missing part, or gold that was refused |",
+        f"| {COULD_NOT_RUN} | could not run (a crash, a missing part), inconclusive, or gold that was refused |",
         f"| {INTERRUPTED} | interrupted |",
         "",
         "## What each command says",

@@ -40,7 +40,7 @@ class Parity:
 
     @property
     def outcome(self) -> str:
-        """Return `agrees`, `differs` or `could-not-run`."""
+        """Return `agrees`, `differs`, `could-not-run` or `inconclusive`."""
         return self.report.outcome
 
     @property

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from goldsmith.judge.case import Judge
-from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, INCONCLUSIVE, CaseVerdict
+from goldsmith.judge.verdicts import AGREES, INCONCLUSIVE, CaseVerdict
 from goldsmith.weights.rules import Adapter
 from support.calibration_course import calibrated
 from support.course import CourseOnDisk
@@ -56,5 +56,5 @@ def test_where_nothing_else_was_recorded_it_is_inconclusive(course: CourseOnDisk
     entry = msgspec.structs.replace(gold.entry, allowed={})  # as in gold that was made before noise was looked at
     before = Judge({gold.name: dataclasses.replace(gold, entry=entry)}, Adapter())
     plain = before.without_blind_records(verdict)
-    assert (plain.outcome, plain.kind) == (COULD_NOT_RUN, INCONCLUSIVE)
-    assert plain.reason.startswith("inconclusive: the output is all that was recorded, and rounding alone moves it by ")
+    assert (plain.outcome, plain.kind) == (INCONCLUSIVE, INCONCLUSIVE)
+    assert plain.reason.startswith("the output is all that was recorded, and rounding alone moves it by ")

@@ -44,6 +44,7 @@ from goldsmith.judge.verdicts import (
     COULD_NOT_RUN,
     DIFFERS,
     ERROR,
+    INCONCLUSIVE,
     PROVIDED_CHANGED,
     CaseVerdict,
     ModuleVerdict,
@@ -217,7 +218,7 @@ def _attribute(
     outcome = gravest(item.outcome for item in found)
     first = first_case([item for item in found if item.outcome != ERROR], shown)
     source = next((item for item in first.modules if item.source), None) if first else None
-    if outcome in RIGHT and any(part.unused for part in parts):
+    if outcome in (INCONCLUSIVE, *RIGHT) and any(part.unused for part in parts):
         outcome, source = DIFFERS, next(item for case in found for item in case.modules if item.unused)
     missing = _missing(submission, gold.manifest)
     left_out = [f"{file} is not in it; the starter's was used" for file in submission.missing if file not in missing]

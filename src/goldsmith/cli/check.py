@@ -83,8 +83,8 @@ def check(
         goldsmith check parity_cases.py --with new_package   another implementation in its place
         goldsmith check parity_cases.py --with HEAD~3        the repository as it was
 
-    Exit codes: 0 agrees, 1 differs or a provided part was changed, 2 bad usage, 3 could not run, or
-    goldsmith itself failed.
+    Exit codes: 0 agrees, 1 differs or a provided part was changed, 2 bad usage, 3 could not run,
+    inconclusive, or goldsmith itself failed.
     """
     wanted = asked_for(formats, json=json, markdown=markdown, page=page)
     json = Wanted("json") in wanted

@@ -156,8 +156,8 @@ def grade(
         goldsmith grade scratch-1 ada.zip --fresh --json     one, on inputs that nobody has seen
         goldsmith grade scratch-1 submissions/ --format canvas --gradebook Grades.csv   points for Canvas, too
 
-    Exit codes: 0 graded, 1 a submission could not be run, 2 bad usage, 3 could not grade,
-    or goldsmith itself failed on a submission, which then has no verdict.
+    Exit codes: 0 graded, 1 a submission could not be run or is inconclusive, 2 bad usage, 3 could not
+    grade, or goldsmith itself failed on a submission, which then has no verdict.
     """
     form = next((item.name for item in formats if item.name in ("canvas", "autolab")), None)
     wanted_formats = asked_for([item for item in formats if item.name != form], json=json)
@@ -253,7 +253,7 @@ def grade(
         else:
             reports.show(result)
         reports.finish(render.graded_submissions(result.grades), [result], more=render.summarise_class(result))
-    could_not = any(item.outcome == "could-not-run" for item in result.grades)
+    could_not = any(item.outcome in ("could-not-run", "inconclusive") for item in result.grades)
     failed = any(item.outcome == "error" for item in result.grades)
     raise Exit(COULD_NOT_RUN if failed else 1 if could_not else 0)
 

@@ -22,11 +22,19 @@ from goldsmith.courses.grade.scoring import NOT_JUDGED, ItemResult
 from goldsmith.html_report.author_view import author_cases
 from goldsmith.html_report.page import render
 from goldsmith.judge.leaf_words import STEP_WORDS
-from goldsmith.judge.verdicts import COULD_NOT_RUN, DIFFERS, ERROR, PROVIDED_CHANGED, Verdict
+from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, ERROR, INCONCLUSIVE, PROVIDED_CHANGED, Verdict
 from goldsmith.judge.words import missing_files
 
 Result = TypeVar("Result", CaseResult, PartResult)
-_SYMBOLS: dict[str, str] = {DIFFERS: "✗", COULD_NOT_RUN: "!", PROVIDED_CHANGED: "±", ERROR: "?", NOT_JUDGED: "·"}
+SYMBOLS: dict[str, str] = {
+    AGREES: "✓",
+    DIFFERS: "✗",
+    COULD_NOT_RUN: "!",
+    INCONCLUSIVE: "~",
+    PROVIDED_CHANGED: "±",
+    ERROR: "?",
+    NOT_JUDGED: "·",
+}
 _BINS = 10
 _MOST_MISTAKES = 12
 
@@ -155,7 +163,7 @@ def _with_places(results: Sequence[Result], kind: str) -> list[tuple[Result, Cel
 
 def _cell(item: ItemResult | CaseResult | PartResult, place: str = "") -> Cell:
     words = OUTCOMES[item.outcome]
-    return Cell(item.outcome, _SYMBOLS.get(item.outcome, "✓"), f"{words}: {item.why}" if item.why else words, place)
+    return Cell(item.outcome, SYMBOLS[item.outcome], f"{words}: {item.why}" if item.why else words, place)
 
 
 def _bins(grades: Sequence[Grade]) -> list[tuple[str, int]]:

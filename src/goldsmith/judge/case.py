@@ -16,6 +16,7 @@ from goldsmith.gold.arrays import numbers_of
 from goldsmith.gold.facts import ALLOWED_NOISE, is_allowed
 from goldsmith.gold.precision import computed_dtype, is_float64
 from goldsmith.judge.bounds import TooMuchToJudge, spend
+from goldsmith.judge.cancellation import cancellation, moved_by_rounding
 from goldsmith.judge.criteria import Criteria, MayBeMissing, same_bits
 from goldsmith.judge.decision import (
     BY_PRECISION,
@@ -23,7 +24,6 @@ from goldsmith.judge.decision import (
     decide,
     inconclusive,
     is_rounding,
-    moved_by_rounding,
     sharper,
     shown_path,
     undecided,
@@ -80,8 +80,7 @@ class Judge:
         be noise. It is known once all runs of the case are judged: in float64, tolerances are smaller."""
         if verdict.outcome != AGREES:
             return []
-        criteria = self.criteria(verdict.name)
-        met = criteria.variants.get(verdict.met, criteria)
+        met = self._met(verdict)
         in_float64 = {leaf.path for leaf in verdict.leaves} if verdict.judged_in == "float64" else set()
         tolerances = {path: sharper(item) if path in in_float64 else item for path, item in met.tolerances.items()}
         allowed = met.gold.entry.allowed
@@ -93,10 +92,18 @@ class Judge:
         blind = self.blind_records(verdict)
         if not blind:
             return verdict
-        name, because = shown_path(blind[0]), moved_by_rounding("it")
+        name = shown_path(blind[0])
         if len(blind) < len(verdict.natural):
-            return msgspec.structs.replace(verdict, notes=(*verdict.notes, f"{name} was not judged: {because}"))
-        return inconclusive(verdict, f"{name} is all that was recorded, and {because}")
+            return msgspec.structs.replace(
+                verdict, notes=(*verdict.notes, f"{name} was not judged: {moved_by_rounding('it')}")
+            )
+        found = cancellation(blind[0], self._met(verdict).tolerances[blind[0]], verdict.judged_in)
+        return inconclusive(verdict, f"{name} is all that was recorded, and {moved_by_rounding('it', found)}", found)
+
+    def _met(self, verdict: CaseVerdict) -> Criteria:
+        """Return what an accepted answer was judged by: gold, or the variant that it met."""
+        criteria = self.criteria(verdict.name)
+        return criteria.variants.get(verdict.met, criteria)
 
     def layouts_of(self, case: str) -> list[str]:
         """List the adapter's layouts that make a difference to a case."""

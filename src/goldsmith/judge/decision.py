@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from goldsmith.comparison.results import Comparison, LeafComparison
-from goldsmith.gold.tolerances import BLIND, Tolerance, blind_paths
+from goldsmith.gold.tolerances import Tolerance, blind_paths
 from goldsmith.judge.policy import FINEST, NEAR, ROUNDING, SHARPER
 from goldsmith.judge.reduced_precision import explains
-from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, INCONCLUSIVE, CaseVerdict
+from goldsmith.judge.verdicts import AGREES, DIFFERS, INCONCLUSIVE, Cancellation, CaseVerdict
 
 
 def decide(
@@ -62,14 +62,9 @@ def undecided(tolerances: Mapping[str, Tolerance], leaves: Sequence[LeafComparis
     return blind_paths(tolerances, {leaf.path: leaf.elements for leaf in leaves if not leaf.identical})
 
 
-def moved_by_rounding(name: str) -> str:
-    """Say why nothing can be judged by a value."""
-    return f"rounding alone moves {name} by more than {BLIND:.0%} of its size"
-
-
-def inconclusive(verdict: CaseVerdict, why: str) -> CaseVerdict:
+def inconclusive(verdict: CaseVerdict, why: str, cancels: Cancellation | None = None) -> CaseVerdict:
     """Return the verdict that nothing can be said."""
-    return msgspec.structs.replace(verdict, outcome=COULD_NOT_RUN, kind=INCONCLUSIVE, reason=f"inconclusive: {why}")
+    return msgspec.structs.replace(verdict, outcome=INCONCLUSIVE, kind=INCONCLUSIVE, reason=why, cancels=cancels)
 
 
 def sharper(tolerance: Tolerance) -> Tolerance:

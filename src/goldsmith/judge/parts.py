@@ -16,6 +16,7 @@ from goldsmith.judge.verdicts import (
     CUT_OFF,
     DIFFERS,
     PROVIDED_CHANGED,
+    SILENT,
     CaseVerdict,
     ModuleVerdict,
     Outcome,
@@ -40,7 +41,7 @@ def judge_parts(
         found = [_judge(name, verdicts, shown, hollow) for name in names]
         known = [item for item in found if item is not None]
         wrong = next((item for item in known if item.outcome == DIFFERS), None)
-        failed = next((item for item in known if item.outcome == COULD_NOT_RUN), None)
+        failed = next((item for silent in SILENT for item in known if item.outcome == silent), None)
         if wrong or failed or len(known) == len(found):
             item = wrong or failed or next((it for it in known if it.outcome == PROVIDED_CHANGED), known[0])
             alone = any(it.alone for it in known if it.outcome == item.outcome)
@@ -91,9 +92,9 @@ def _judge(
     if evidence and not doubtful and all(item.outcome == AGREES for item in evidence):
         alone = all(item.alone for item in evidence)
         return _verdict(name, AGREES, "", evidence[0].case, alone=alone, seen=len(showing))
-    silent = narrow and all(case.outcome == COULD_NOT_RUN for case in showing) and not _explained(narrow[0])
+    silent = narrow and all(case.outcome in SILENT for case in showing) and not _explained(narrow[0])
     if silent and not (is_constructor(name) and _is_cut_off(narrow[0])):
-        return _verdict(name, COULD_NOT_RUN, "", narrow[0].name, seen=len(showing))
+        return _verdict(name, narrow[0].outcome, "", narrow[0].name, seen=len(showing))
     return None
 
 

@@ -46,9 +46,9 @@ def coarser_dtype(gold: GoldCase, replayed: CaseRuns) -> str:
     run = replayed.runs.get("dtypes")
     if run is None:
         return ""
-    own = max((_eps(item.dtype) for item in gold.entry.tensors if _is_inexact(item.dtype)), default=_COARSEST)
-    coarser = [name for name in run.facts.rounded_to if _eps(name) > own]
-    return max(coarser, key=_eps, default="")
+    own = max((eps_of(item.dtype) for item in gold.entry.tensors if _is_inexact(item.dtype)), default=_COARSEST)
+    coarser = [name for name in run.facts.rounded_to if eps_of(name) > own]
+    return max(coarser, key=eps_of, default="")
 
 
 def is_unseen(replayed: CaseRuns) -> bool:
@@ -58,7 +58,7 @@ def is_unseen(replayed: CaseRuns) -> bool:
 
 def explains(dtype: str, natural: Sequence[LeafComparison]) -> bool:
     """Return whether rounding to a dtype can explain how far off the leaves are."""
-    most = min(ROUNDED, ROUNDED_UNITS * _eps(dtype))
+    most = min(ROUNDED, ROUNDED_UNITS * eps_of(dtype))
     return all(leaf.agrees or (leaf.problem == "values" and leaf.relative <= most) for leaf in natural)
 
 
@@ -66,7 +66,7 @@ def _is_inexact(dtype: str) -> bool:
     return dtype.startswith(("float", "bfloat", "complex")) and "Python" not in dtype
 
 
-def _eps(dtype: str) -> float:
+def eps_of(dtype: str) -> float:
     if dtype in ("float64", "complex128"):
         return _FINEST
     return _EPS.get(dtype, _COARSEST)

@@ -11,26 +11,35 @@ from goldsmith.comparison.results import LeafComparison
 from goldsmith.foundation.struct_types import prepare_types
 from goldsmith.runs.run import Failure
 
-Outcome = Literal["agrees", "differs", "could-not-run", "provided-changed", "error"]
+Outcome = Literal["agrees", "differs", "could-not-run", "inconclusive", "provided-changed", "error"]
 AGREES: Outcome = "agrees"
 DIFFERS: Outcome = "differs"
 COULD_NOT_RUN: Outcome = "could-not-run"
+INCONCLUSIVE: Outcome = "inconclusive"
+"""Right and wrong cannot be told apart: rounding moves the reference itself as far. Never a pass, never a failure."""
 PROVIDED_CHANGED: Outcome = "provided-changed"
 ERROR: Outcome = "error"
 """Goldsmith itself failed: this says nothing for or against the submission."""
-INCONCLUSIVE = "inconclusive"
-"""The kind of a comparison that agrees only because noise moves the reference as far."""
 OWN_WEIGHTS = "own-weights"
 """The kind of a case that differs and in which each ran with weights of its own, since gold could not store them."""
 CUT_OFF = ("timeout", "killed", "memory", "exit")
 """Kinds of failure after which it is unknown how far a case got."""
-_GRAVITY: tuple[Outcome, ...] = (ERROR, DIFFERS, COULD_NOT_RUN, PROVIDED_CHANGED, AGREES)
+GRAVITY: tuple[Outcome, ...] = (ERROR, DIFFERS, COULD_NOT_RUN, INCONCLUSIVE, PROVIDED_CHANGED, AGREES)
+"""All outcomes, the gravest first. What ran and could not be judged is less grave than what did not run, since nothing
+in the submission has to change; it outweighs agreement, since doubt is never a pass."""
+SILENT = (COULD_NOT_RUN, INCONCLUSIVE)
+"""Outcomes that say nothing for or against the work."""
 
 
 def gravest(outcomes: Iterable[str]) -> Outcome:
     """Return the outcome that counts overall; of no outcomes, that it could not run."""
     found = set(outcomes)
-    return next((item for item in _GRAVITY if item in found), COULD_NOT_RUN)
+    return next((item for item in GRAVITY if item in found), COULD_NOT_RUN)
+
+
+def exit_code(outcome: str) -> int:
+    """Return what a command exits with for an outcome: 1 is a verdict against the work, 3 is none."""
+    return 0 if outcome == AGREES else 1 if outcome in (DIFFERS, PROVIDED_CHANGED) else 3
 
 
 class ModuleVerdict(msgspec.Struct, frozen=True, kw_only=True):
@@ -127,6 +136,21 @@ class PartVerdict(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it is wrong on gold's own inputs and the submission does not use it: its cases agree all the same."""
 
 
+class Cancellation(msgspec.Struct, frozen=True, kw_only=True):
+    """Why nothing can be judged by a tensor: rounding alone moves it, as where large terms cancel."""
+
+    tensor: str
+    """The recorded value."""
+    dtype: str
+    """The dtype that it was judged in."""
+    moved: float
+    """How far the reference's own rounding moves it, over its size."""
+    amplified: float
+    """How many roundings of that dtype that is: about how much larger the terms are than what is left of them."""
+    remedy: str
+    """What to do, so that it can be judged."""
+
+
 class CaseVerdict(msgspec.Struct, frozen=True, kw_only=True):
     """One case. `judged_in` is the dtype that decided; `leaves` are the comparison there, `natural` in its own dtype.
     `first_divergence` names the module, or the function, that goes wrong first."""
@@ -153,6 +177,8 @@ class CaseVerdict(msgspec.Struct, frozen=True, kw_only=True):
     """Its class, or the function itself: the part that is to blame."""
     kind: str = ""
     """The kind of what is wrong, such as `values`, `stub`, `import` or `timeout`."""
+    cancels: Cancellation | None = None
+    """Why right and wrong cannot be told apart, where it is inconclusive."""
     failure: Failure | None = None
     """How it failed to run; null where it ran."""
     leaves: tuple[LeafComparison, ...] = ()
@@ -268,7 +294,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def exit_code(self) -> int:
-        return {AGREES: 0, DIFFERS: 1, PROVIDED_CHANGED: 1, COULD_NOT_RUN: 3, ERROR: 3}[self.outcome]
+        return exit_code(self.outcome)
 
     def case(self, name: str) -> CaseVerdict:
         return next(item for item in self.cases if item.name == name)

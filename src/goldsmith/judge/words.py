@@ -19,6 +19,7 @@ from goldsmith.judge.verdicts import (
     CUT_OFF,
     DIFFERS,
     ERROR,
+    INCONCLUSIVE,
     PROVIDED_CHANGED,
     CaseVerdict,
     ModuleVerdict,
@@ -31,6 +32,7 @@ OUTCOMES = {
     AGREES: "agrees",
     DIFFERS: "differs",
     COULD_NOT_RUN: "could not run",
+    INCONCLUSIVE: "inconclusive",
     PROVIDED_CHANGED: "provided changed",
     ERROR: "error",
 }
@@ -85,6 +87,9 @@ def _judgement(verdict: Verdict) -> str:
     if verdict.outcome == COULD_NOT_RUN:
         some = f"{count[COULD_NOT_RUN]} of {cases} could not run"
         return f"{'no case could run' if count[COULD_NOT_RUN] == total else some}: {_why_not_run(verdict)}{rest}"
+    if verdict.outcome == INCONCLUSIVE:
+        first = next(case for case in verdict.cases if case.outcome == INCONCLUSIVE)
+        return f"inconclusive in {count[INCONCLUSIVE]} of {cases}: {one_line(first.reason)}{rest}"
     if verdict.outcome == ERROR:
         first = next(case for case in verdict.cases if case.outcome == ERROR)
         return f"not judged in {count[ERROR]} of {cases}, by no fault of its author: {one_line(first.reason)}{rest}"
@@ -104,6 +109,7 @@ def _others(count: Counter[Outcome], but: Outcome) -> str:
     found = {
         DIFFERS: f"{count[DIFFERS]} differ{'s' if count[DIFFERS] == 1 else ''}",
         COULD_NOT_RUN: f"{count[COULD_NOT_RUN]} could not run",
+        INCONCLUSIVE: f"{count[INCONCLUSIVE]} inconclusive",
         PROVIDED_CHANGED: f"{count[PROVIDED_CHANGED]} would agree with provided code as it was given",
     }
     return ", ".join(words for outcome, words in found.items() if count[outcome] and outcome != but)
@@ -328,6 +334,8 @@ def next_step(verdict: Verdict) -> str:
         return ""
     if verdict.outcome == ERROR:
         return "run it again, and report what goldsmith says, which is its own fault"
+    if bad.cancels is not None:
+        return bad.cancels.remedy
     if bad.kind == "own-weights":
         return "say how its weights are kept, with case.weights(get, set) in the recipe"
     if bad.kind == "form":

@@ -13,7 +13,8 @@ from goldsmith.comparison.api import compare
 from goldsmith.comparison.results import Comparison
 from goldsmith.gold.arrays import is_array, numbers_of
 from goldsmith.gold.safetensors_reader import Bfloat16
-from goldsmith.judge.decision import coarsest_dtype, decide, inconclusive, moved_by_rounding, shown_path, undecided
+from goldsmith.judge.cancellation import GIVE_TOLERANCE, cancellation, moved_by_rounding
+from goldsmith.judge.decision import coarsest_dtype, decide, inconclusive, shown_path, undecided
 from goldsmith.judge.policy import NEAR_BY_FEW_TRIALS
 from goldsmith.judge.verdicts import AGREES, DIFFERS, CaseVerdict, gravest
 from goldsmith.runs.implementation import GRADIENTS, INPUT_GRADIENTS, OUTPUT
@@ -150,7 +151,8 @@ def _or_inconclusive(
     jump = measured.first_jump(runs.wide[0] if runs.wide else runs.mine)
     begins = f"; that begins in {jump}: does a choice there depend on the last bit?" if jump else ""
     name = f"{shown_path(blind[0])} of the reference"
-    return inconclusive(verdict, f"{moved_by_rounding(name)}{begins}; give other inputs, or a tolerance of your own")
+    lost = cancellation(blind[0], limits.tolerances[blind[0]], verdict.judged_in, GIVE_TOLERANCE)
+    return inconclusive(verdict, f"{moved_by_rounding(name, lost)}{begins}; {GIVE_TOLERANCE}", lost)
 
 
 def is_near(verdict: CaseVerdict) -> bool:

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, CaseVerdict, Outcome
+from goldsmith.judge.verdicts import CaseVerdict, Outcome, exit_code
 from goldsmith.runs.run import Failure
 
 Role = Literal["", "source", "victim", "holds", "merged", "unpaired", "unknown"]
@@ -132,7 +132,7 @@ class BriefParity(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     reference: str
     """The reference."""
     outcome: Outcome
-    """`agrees`, `differs` or `could-not-run`."""
+    """`agrees`, `differs`, `could-not-run` or `inconclusive`."""
     kind: str = ""
     """What kept it from being judged."""
     reason: str = ""
@@ -161,7 +161,7 @@ class ParityReport(msgspec.Struct, frozen=True, kw_only=True):
     reference: str
     """The reference."""
     outcome: Outcome
-    """`agrees`, `differs` or `could-not-run`."""
+    """`agrees`, `differs`, `could-not-run` or `inconclusive`."""
     kind: str = ""
     """What kept it from being judged, such as `weights`, `inputs`, `outputs`, `random`, `memory` or `inconclusive`."""
     reason: str = ""
@@ -196,7 +196,7 @@ class ParityReport(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def exit_code(self) -> int:
-        return {AGREES: 0, DIFFERS: 1, COULD_NOT_RUN: 3}.get(self.outcome, 3)
+        return exit_code(self.outcome)
 
     def plain(self) -> dict[str, Any]:
         """Return every field, as JSON can hold it."""

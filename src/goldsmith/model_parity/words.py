@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection
 
-from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, DIFFERS
+from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, INCONCLUSIVE
 from goldsmith.model_parity.result import (
     INFERRED,
     INSIDE,
@@ -39,6 +39,8 @@ def headline(report: ParityReport) -> str:
         where = ", ".join(wrong[:3]) + (f" and {len(wrong) - 3} more" if len(wrong) > 3 else "")
         guess = ", with weights placed by a guess" if is_guessed(report) else ""
         return f"differs from {report.reference} in {where}{_where_it_begins(report)}{guess}"
+    if report.outcome == INCONCLUSIVE:
+        return f"neither agrees with {report.reference} nor differs from it: inconclusive, for {report.reason}"
     return f"could not be compared with {report.reference} in all: {report.reason}"
 
 
@@ -136,6 +138,8 @@ def next_step(report: ParityReport) -> str:
     """Say what to do now."""
     if report.outcome == AGREES:
         return ""
+    if report.outcome == INCONCLUSIVE:
+        return ""  # the reason says it
     if report.first_name:
         return f"look at {report.first_name}, and run it again"
     return "pair the modules in an adapter, and run it again" if report.adapter_lines else ""

@@ -15,8 +15,9 @@ import msgspec
 from goldsmith.check.check_context import CheckContext
 from goldsmith.check.replay_workspace import ReplayWorkspace
 from goldsmith.foundation.wording import count_of, line_place
+from goldsmith.judge.cancellation import OTHER_INPUTS, moved_by_rounding
 from goldsmith.judge.case import Judge, is_settled
-from goldsmith.judge.decision import moved_by_rounding, shown_path
+from goldsmith.judge.decision import shown_path
 from goldsmith.judge.policy import CLEAR, SAME
 from goldsmith.judge.reduced_precision import is_excused
 from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, CUT_OFF, ERROR, CaseVerdict
@@ -53,7 +54,6 @@ _NO_FORMULAS = frozenset({"dropout", "detached", "overflows", "frozen"})
 _DRAWN: frozenset[Perturbation] = frozenset({"draws", "moved"})
 _RUNS = (PLAIN, FLOAT64)
 _OVERWRITING = 'set overwriting = "differs" for this assignment, where that counts as wrong'
-_BLIND = "record what it is made from, too, or choose inputs at which rounding moves it less"
 
 
 class Stopped(Exception):
@@ -103,7 +103,7 @@ class MutantRunner:
             if screened.against is not None:
                 found = _caught(variant, screened.against)
             elif unsaid is not None:
-                found = finding(variant, UNTRIED, case=unsaid.name, reason=unsaid.reason)
+                found = finding(variant, UNTRIED, case=unsaid.name, reason=f"{unsaid.outcome}: {unsaid.reason}")
             else:
                 found = finding(variant, EQUIVALENT, reason="accepted by every case")
             pooled.dirty = found.outcome == CRASHED
@@ -203,7 +203,7 @@ class MutantRunner:
         unjudged = self._only_in_blind_records(screened, cases) if own > SAME else ""
         if unjudged:
             reason = f"off by {own:.0e}, and only where nothing is judged: {unjudged}"
-            return finding(mutant, SURVIVED, reason=reason, advice=_BLIND, deviation=own)
+            return finding(mutant, SURVIVED, reason=reason, advice=OTHER_INPUTS, deviation=own)
         shown, shown_by, tried, cut_off = self._try_conditions(stage, cases)
         if not shown:
             reason = "no case sees it, and there is no other condition to try it under"

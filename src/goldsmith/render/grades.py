@@ -17,23 +17,17 @@ from goldsmith.courses.grade.feedback import OUTCOMES, number
 from goldsmith.courses.grade.grades import UNSANDBOXED, Grade
 from goldsmith.courses.grade.overview import Overview, named, summary_line, tally_rows
 from goldsmith.foundation.wording import count_of
-from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, ERROR, PROVIDED_CHANGED
+from goldsmith.judge.verdicts import ERROR, PROVIDED_CHANGED, SILENT
 from goldsmith.judge.words import missing_files
 from goldsmith.render.columns import shortened
 from goldsmith.render.console import print_line, print_table, table_lines
 from goldsmith.render.progress import ShownProgress
+from goldsmith.render.verdict import COLOURS
 from goldsmith.sandbox.promises import SandboxLevel, sandbox_level
 
 if TYPE_CHECKING:
     from goldsmith.courses.grade.grade_class import Class
 
-_COLOURS: dict[str, str] = {
-    AGREES: "green",
-    DIFFERS: "red",
-    COULD_NOT_RUN: "yellow",
-    PROVIDED_CHANGED: "magenta",
-    ERROR: "bold red",
-}
 _HEADINGS = ("submission", "outcome", "score", "first problem", "")
 _MAX_NAME_CELLS, _LONGEST = 36, 120
 _MAX_CLUSTERS = 8
@@ -113,7 +107,7 @@ def _level(result: Class) -> SandboxLevel | None:
 def grade_row(grade: Grade, widest: int = _MAX_NAME_CELLS) -> tuple[str, ...]:
     """Return a submission's row: name, outcome, score, what is wrong first, and remarks."""
     changed = ", ".join(grade.provided)
-    whole = {COULD_NOT_RUN: grade.reason, PROVIDED_CHANGED: changed, ERROR: grade.reason}.get(grade.outcome, "")
+    whole = {**dict.fromkeys((*SILENT, ERROR), grade.reason), PROVIDED_CHANGED: changed}.get(grade.outcome, "")
     where = whole if grade.outcome == ERROR else grade.first_part or whole
     if grade.missing:
         where = missing_files(grade.missing) + (f"; {grade.first_elsewhere}" if grade.first_elsewhere else "")
@@ -200,5 +194,5 @@ def _short(text: str, widest: int = _MAX_NAME_CELLS) -> str:
 def _rows(grades: Sequence[Grade], widest: int = _MAX_NAME_CELLS) -> list[tuple[str | Text, ...]]:
     """Return a row for each submission, its outcome in colour."""
     found = [grade_row(grade, widest) for grade in grades]
-    colours = [_COLOURS.get(grade.outcome, "") for grade in grades]
+    colours = [COLOURS.get(grade.outcome, "") for grade in grades]
     return [(row[0], Text(row[1], colour), *row[2:]) for row, colour in zip(found, colours, strict=True)]

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from html import escape
 
 from goldsmith.judge import words as verdict_words
-from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, DIFFERS
+from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, INCONCLUSIVE
 from goldsmith.model_parity import words
 from goldsmith.model_parity.result import ParityReport
 from goldsmith.weights.rule_lines import adapter_text
 
-_MARKS = {AGREES: "✓", DIFFERS: "✗", COULD_NOT_RUN: "?"}
+_MARKS = {AGREES: "✓", DIFFERS: "✗", COULD_NOT_RUN: "!", INCONCLUSIVE: "~"}
 _CELL = 'style="text-align:left;padding:2px 12px 2px 0"'
 
 

@@ -16,6 +16,7 @@ from goldsmith.judge.verdicts import (
     COULD_NOT_RUN,
     DIFFERS,
     ERROR,
+    INCONCLUSIVE,
     PROVIDED_CHANGED,
     CaseVerdict,
     Outcome,
@@ -24,10 +25,18 @@ from goldsmith.judge.verdicts import (
 )
 from goldsmith.render.console import print_line, print_table, text_console
 
-COLOURS = {AGREES: "green", DIFFERS: "red", COULD_NOT_RUN: "yellow", PROVIDED_CHANGED: "magenta", ERROR: "bold red"}
+COLOURS: dict[str, str] = {
+    AGREES: "green",
+    DIFFERS: "red",
+    COULD_NOT_RUN: "yellow",
+    INCONCLUSIVE: "cyan",
+    PROVIDED_CHANGED: "magenta",
+    ERROR: "bold red",
+}
 _ALSO = {
     DIFFERS: "Also wrong",
     COULD_NOT_RUN: "Also could not run",
+    INCONCLUSIVE: "Also inconclusive",
     PROVIDED_CHANGED: "Also different because of changed provided code",
     ERROR: "Also not judged",
 }

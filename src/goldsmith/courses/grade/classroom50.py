@@ -52,7 +52,8 @@ def facts_from(environment: Mapping[str, str], datetime: str) -> SubmissionFacts
 
 def points_scale(rubric: Rubric, forbidden_costs: float) -> int:
     """Return by what points are multiplied: by nothing where everybody's are whole numbers, else by a hundred."""
-    amounts = [*(item.points for item in rubric.items), rubric.provided_changed, rubric.own_dtype, forbidden_costs]
+    shares = (rubric.provided_changed, rubric.own_dtype, rubric.inconclusive)
+    amounts = [*(item.points for item in rubric.items), *shares, forbidden_costs]
     whole = all(float(amount).is_integer() for amount in amounts) and not any(item.partial for item in rubric.items)
     return 1 if whole else _HUNDREDTHS
 

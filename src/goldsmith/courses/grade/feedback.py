@@ -15,7 +15,7 @@ from goldsmith.courses.grade.rubric import CASE
 from goldsmith.courses.grade.scoring import NOT_JUDGED, ItemResult
 from goldsmith.courses.grade.verdict_markdown import everything, what_to_look_at
 from goldsmith.judge import words
-from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, ERROR, Verdict
+from goldsmith.judge.verdicts import AGREES, ERROR, INCONCLUSIVE, SILENT, Verdict
 
 OUTCOMES: dict[str, str] = {**{str(key): word for key, word in words.OUTCOMES.items()}, NOT_JUDGED: "not judged"}
 
@@ -73,6 +73,8 @@ def _standing(item: ItemResult) -> str:
         return "right, but withheld"
     if item.outcome == ERROR:
         return "withheld, and not for anything that you did"
+    if item.outcome == INCONCLUSIVE:
+        return "since rounding decides, which staff will look at"
     if item.outcome == AGREES:
         return "which somebody will look at"
     return OUTCOMES[item.outcome]
@@ -112,7 +114,7 @@ def item_text(grade: Grade, name: str, kind: str) -> str:
     item = next(item for item in grade.items if (item.name, item.kind) == (name, kind))
     case = next((case for case in grade.cases if kind == CASE and case.name == name), None)
     lines = [case.title] if case and case.title else []
-    says_so = item.outcome in (COULD_NOT_RUN, NOT_JUDGED, ERROR)
+    says_so = item.outcome in (*SILENT, NOT_JUDGED, ERROR)
     said = "" if says_so else f"{OUTCOMES[item.outcome]}: "
     return "\n".join([*lines, f"{said}{item.why}"])
 

@@ -12,7 +12,7 @@ from goldsmith.courses.grade.grades import Grade
 from goldsmith.courses.grade.redaction import one_line
 from goldsmith.courses.grade.rubric import CASE, PART, Kind
 from goldsmith.courses.grade.scoring import NOT_JUDGED
-from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, ERROR, PROVIDED_CHANGED
+from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, ERROR, INCONCLUSIVE, PROVIDED_CHANGED
 
 Fault = Literal["", "failure", "error", "skipped"]
 
@@ -28,8 +28,8 @@ class Test(NamedTuple):
 
 
 def junit_xml(assignment: str, grades: Sequence[Grade]) -> str:
-    """Render grades as JUnit XML: "differs" is a failure, "could not run" an error; not judged and withheld are
-    skipped."""
+    """Render grades as JUnit XML: "differs" is a failure, "could not run" an error; inconclusive, not judged
+    and withheld are skipped."""
     suites = [(grade.name, f"{assignment}.{grade.name}", _tests(grade)) for grade in grades]
     return suites_xml(assignment, suites)
 
@@ -56,8 +56,8 @@ def suites_xml(title: str, suites: Iterable[tuple[str, str, Iterable[Test]]]) ->
 
 def test_of(name: str, outcome: str, why: str) -> Test:
     """Return the test of anything that has an outcome."""
-    errors = (COULD_NOT_RUN, ERROR, "refused")
-    return Test(name, outcome, why, "" if outcome in _GOOD else "error" if outcome in errors else "failure")
+    faults: dict[str, Fault] = {COULD_NOT_RUN: "error", ERROR: "error", "refused": "error", INCONCLUSIVE: "skipped"}
+    return Test(name, outcome, why, "" if outcome in _GOOD else faults.get(outcome, "failure"))
 
 
 def _tests(grade: Grade) -> Iterator[Test]:
@@ -73,7 +73,7 @@ def _tests(grade: Grade) -> Iterator[Test]:
 def _fault(kind: Kind, outcome: str, withheld: bool) -> Fault:
     """Return the kind of fault, or nothing. A part that is right once provided code is restored is right; a case, as it
     was submitted, is not."""
-    if withheld or outcome == NOT_JUDGED:
+    if withheld or outcome in (INCONCLUSIVE, NOT_JUDGED):
         return "skipped"
     if outcome in (COULD_NOT_RUN, ERROR):
         return "error"

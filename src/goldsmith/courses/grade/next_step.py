@@ -10,7 +10,7 @@ from goldsmith.courses.grade.grades import Grade
 from goldsmith.courses.grade.redaction import code, escaped
 from goldsmith.courses.grade.scoring import NOT_JUDGED
 from goldsmith.foundation.wording import count_of
-from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, ERROR, PROVIDED_CHANGED
+from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, ERROR, INCONCLUSIVE, PROVIDED_CHANGED
 
 UNWRITTEN = " is not written yet"
 _ONLY = "it is the only part that is wrong"
@@ -82,6 +82,10 @@ def _next_step(grade: Grade) -> tuple[Piece, ...]:
         return Piece(before), parts, Piece(after)
     if grade.outcome == ERROR:
         return _withheld(grade)
+    if grade.outcome == INCONCLUSIVE:
+        names = [case.name for case in grade.cases if case.outcome == INCONCLUSIVE]
+        before, after = "None: nothing is known to be wrong. In ", " rounding decides; staff will look at it."
+        return Piece(before), *_names(names), Piece(after)
     if grade.not_started and grade.cause in ("", "stub"):
         return _start(grade, first.name if first else "")
     unused = grade.outcome == DIFFERS and not any(case.outcome == DIFFERS for case in grade.cases)

@@ -17,10 +17,10 @@ from goldsmith.courses.grade.rubric import CASE, PART, Kind
 from goldsmith.courses.grade.scoring import NOT_JUDGED, total
 from goldsmith.foundation.wording import count_of
 from goldsmith.judge.leaf_words import size_words
-from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, ERROR, PROVIDED_CHANGED
+from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, ERROR, INCONCLUSIVE, PROVIDED_CHANGED
 from goldsmith.judge.words import missing_files
 
-ORDER: tuple[str, ...] = (AGREES, DIFFERS, PROVIDED_CHANGED, COULD_NOT_RUN, ERROR, NOT_JUDGED)
+ORDER: tuple[str, ...] = (AGREES, DIFFERS, PROVIDED_CHANGED, COULD_NOT_RUN, INCONCLUSIVE, ERROR, NOT_JUDGED)
 _SAME_SIZE = 1.02
 """Largest ratio of two relative errors for which two submissions count as having made the same mistake."""
 _NAMED = 6
@@ -167,7 +167,7 @@ def _place(grade: Grade) -> tuple[str, ...]:
     """Return where a submission goes wrong, and how."""
     if _is_incomplete(grade):
         return COULD_NOT_RUN, "missing", *grade.missing
-    if grade.outcome in (COULD_NOT_RUN, ERROR):
+    if grade.outcome in (COULD_NOT_RUN, INCONCLUSIVE, ERROR):
         return grade.outcome, grade.cause, _why(grade)
     if grade.outcome == PROVIDED_CHANGED:
         return grade.outcome, *sorted(grade.provided)
@@ -223,6 +223,8 @@ def _describe(grade: Grade) -> str:
         return missing_files(grade.missing)
     if grade.outcome == COULD_NOT_RUN:
         return f"could not run: {_why(grade)}"
+    if grade.outcome == INCONCLUSIVE:
+        return f"inconclusive: {_why(grade)}"
     if grade.outcome == PROVIDED_CHANGED:
         return f"provided code was changed: {', '.join(sorted(grade.provided))}"
     where = next((case.name for case in grade.cases if case.outcome == DIFFERS), "")

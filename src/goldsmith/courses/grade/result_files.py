@@ -24,7 +24,7 @@ from goldsmith.courses.grade.overview import Overview, overview_markdown
 from goldsmith.courses.grade.redaction import one_line
 from goldsmith.courses.grade.rubric import Rubric
 from goldsmith.courses.grade.scoring import NOT_JUDGED, RIGHT, ItemResult
-from goldsmith.judge.verdicts import Verdict
+from goldsmith.judge.verdicts import ERROR, SILENT, Verdict
 
 SCHEMA = 1
 FEEDBACK, GRADESCOPE = "feedback", "gradescope"
@@ -163,7 +163,7 @@ def autolab_line(grade: Grade, forbidden_may_cost: bool) -> str:
     return msgspec.json.encode({"scores": scores}).decode()
 
 
-_UNJUDGED = (NOT_JUDGED, "could-not-run", "error")
+_UNJUDGED = (NOT_JUDGED, ERROR, *SILENT)
 
 
 def _json(body: dict[str, Any]) -> bytes:

@@ -51,6 +51,7 @@ class Rubric(msgspec.Struct, frozen=True, kw_only=True):
     shown: dict[str, tuple[str, ...]] = {}
     provided_changed: float = 1.0
     own_dtype: float = 0.0
+    inconclusive: float = 0.0
     hollow: dict[str, tuple[str, ...]] = {}
     empty: tuple[str, ...] = ()
 
@@ -123,6 +124,7 @@ def make_rubric(
         shown={case: tuple(some) for case, some in (shown or {}).items()},
         provided_changed=config.provided_changed,
         own_dtype=config.own_dtype,
+        inconclusive=config.inconclusive,
     )
     for item in items:
         for name in item.needs:

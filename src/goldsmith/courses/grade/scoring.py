@@ -20,18 +20,19 @@ from goldsmith.judge.verdicts import (
     ERROR,
     INCONCLUSIVE,
     PROVIDED_CHANGED,
+    SILENT,
     CaseVerdict,
     PartVerdict,
     Verdict,
 )
 
-ItemOutcome = Literal["agrees", "differs", "could-not-run", "provided-changed", "error", "not-judged"]
+ItemOutcome = Literal["agrees", "differs", "could-not-run", "inconclusive", "provided-changed", "error", "not-judged"]
 NOT_JUDGED: ItemOutcome = "not-judged"
 """A part, or a case that was not requested, about which nothing is known for or against."""
 RIGHT = (AGREES, PROVIDED_CHANGED)
 _CLEAR = ("stub", "none")
 """Kinds of failure that need no review: nothing is written, or a `return` is missing."""
-_SAYS_SO = ("stub", "import", INCONCLUSIVE)
+_SAYS_SO = ("stub", "import")
 """Kinds of failure whose message already says that it could not run."""
 _DIGITS = 6
 _ONCE_IT_RUNS = "it is judged once it runs"
@@ -139,6 +140,8 @@ class Scorer:
             return 1.0, seen.why
         if seen.outcome == PROVIDED_CHANGED:
             return (max(self.rubric.provided_changed, partly) if item.kind == CASE else 1.0), seen.why
+        if seen.outcome == INCONCLUSIVE:
+            return self.rubric.inconclusive, seen.why
         if seen.outcome == DIFFERS and partly:
             return partly, f"in part: {partly:.0%} of its recorded values agree; {seen.why}"
         return 0.0, seen.why
@@ -163,9 +166,11 @@ class Scorer:
             )
         if case.outcome == COULD_NOT_RUN:
             ran = "" if case.kind in _SAYS_SO else "could not run: "
-            then = "" if case.kind in (*_CLEAR, INCONCLUSIVE) else f"; {_ONCE_IT_RUNS}"
+            then = "" if case.kind in _CLEAR else f"; {_ONCE_IT_RUNS}"
             why = f"not judged: {ran}{words.case_sentence(case)}{then}"
             return Observation(COULD_NOT_RUN, why, doubtful=case.kind not in _CLEAR)
+        if case.outcome == INCONCLUSIVE:
+            return _inconclusive(case, self._for_nothing(case))
         if case.outcome == ERROR:
             return _withheld(case)
         why = words.case_sentence(case) or "differs"
@@ -229,6 +234,8 @@ class Scorer:
             return Observation(DIFFERS, why, doubtful=self._is_close)
         case = next((item for item in self.verdict.cases if item.name == part.case), None)
         reason = f": {words.case_sentence(case)}" if case else ""
+        if part.outcome == INCONCLUSIVE and case is not None:
+            return _inconclusive(case, nothing)
         clear = case is not None and case.kind in _CLEAR
         if part.name in self.verdict.unwritten:
             return _unwritten(part.name)
@@ -253,10 +260,12 @@ class Scorer:
             return _withheld(failed)
         if name in self.verdict.unwritten:
             return _unwritten(name)
-        if cases and all(case.outcome == COULD_NOT_RUN for case in cases):
+        if cases and all(case.outcome in SILENT for case in cases):
             case = min(cases, key=self.width)
+            if case.outcome == INCONCLUSIVE:
+                return _inconclusive(case)
             ran = "" if case.kind in _SAYS_SO else f"{case.name} could not run: "
-            then = "" if case.kind in (*_CLEAR, INCONCLUSIVE) else f"; {_ONCE_IT_RUNS}"
+            then = "" if case.kind in _CLEAR else f"; {_ONCE_IT_RUNS}"
             why = f"not judged: {ran}{words.case_sentence(case)}{then}"
             return Observation(COULD_NOT_RUN, why, doubtful=case.kind not in _CLEAR)
         return Observation(NOT_JUDGED, f"not judged: {self._why_not_judged(name, cases)}", doubtful=True)
@@ -296,6 +305,11 @@ def _unwritten(part: str) -> Observation:
 
 def _fix(parts: Sequence[str]) -> str:
     return f"correct {words.joined(parts)}, and it can be judged"
+
+
+def _inconclusive(case: CaseVerdict, nothing: str = "") -> Observation:
+    why = f"not judged: {words.case_sentence(case)}; {_STAFF}"
+    return Observation(INCONCLUSIVE, why, doubtful=True, nothing=nothing)
 
 
 def _withheld(case: CaseVerdict) -> Observation:

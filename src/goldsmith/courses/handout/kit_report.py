@@ -8,10 +8,10 @@ from pathlib import PurePath
 from goldsmith.foundation.wording import count_of
 from goldsmith.judge.causes import telling_case
 from goldsmith.judge.leaf_words import leaf_name
-from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, CaseVerdict, Verdict
+from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, INCONCLUSIVE, CaseVerdict, Verdict
 from goldsmith.judge.words import case_sentence, part_sentence, source_lines
 
-_WORDS = {AGREES: "right", DIFFERS: "wrong", COULD_NOT_RUN: "could not run"}
+_WORDS = {AGREES: "right", DIFFERS: "wrong", COULD_NOT_RUN: "could not run", INCONCLUSIVE: "inconclusive"}
 
 
 def kit_report(verdict: Verdict) -> list[str]:

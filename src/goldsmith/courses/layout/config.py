@@ -40,6 +40,8 @@ class RubricConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rena
     """The share of a case's points that is earned when all is right but for provided code that was changed."""
     own_dtype: float = 0.0
     """The share of its points that is earned by what agrees in its own dtype and does not run in float64."""
+    inconclusive: float = 0.0
+    """The share of its points that is earned where rounding decides, so that right and wrong cannot be told apart."""
 
 
 class AssignmentConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
@@ -335,6 +337,8 @@ def _rubric_problems(rubric: RubricConfig) -> Iterator[tuple[list[str], str]]:
         yield ["provided-changed"], "must be a share of a case's points, from 0 to 1"
     if not 0 <= rubric.own_dtype <= 1:
         yield ["own-dtype"], "must be a share of an item's points, from 0 to 1"
+    if not 0 <= rubric.inconclusive <= 1:
+        yield ["inconclusive"], "must be a share of an item's points, from 0 to 1"
     for table, items in (("cases", rubric.cases), ("parts", rubric.parts)):
         for name, item in items.items():
             points = item.points if isinstance(item, ItemConfig) else item
