@@ -58,3 +58,8 @@ def test_where_nothing_else_was_recorded_it_is_inconclusive(course: CourseOnDisk
     plain = before.without_blind_records(verdict)
     assert (plain.outcome, plain.kind) == (INCONCLUSIVE, INCONCLUSIVE)
     assert plain.reason.startswith("the output is all that was recorded, and rounding alone moves it by ")
+    lost = plain.cancels
+    assert lost is not None
+    assert (lost.tensor, lost.dtype) == ("output", "float32")
+    terms = 1e6 / float(gold.output.square().mean().sqrt())  # what is added and taken away, over what is left
+    assert terms / 4 < lost.amplified < terms * 4

@@ -16,14 +16,15 @@ from goldsmith.gold.arrays import numbers_of
 from goldsmith.gold.facts import ALLOWED_NOISE, is_allowed
 from goldsmith.gold.precision import computed_dtype, is_float64
 from goldsmith.judge.bounds import TooMuchToJudge, spend
-from goldsmith.judge.cancellation import cancellation, moved_by_rounding
 from goldsmith.judge.criteria import Criteria, MayBeMissing, same_bits
 from goldsmith.judge.decision import (
     BY_PRECISION,
+    cancellation,
     coarsest_dtype,
     decide,
     inconclusive,
     is_rounding,
+    moved_by_rounding,
     sharper,
     shown_path,
     undecided,
@@ -97,7 +98,8 @@ class Judge:
             return msgspec.structs.replace(
                 verdict, notes=(*verdict.notes, f"{name} was not judged: {moved_by_rounding('it')}")
             )
-        found = cancellation(blind[0], self._met(verdict).tolerances[blind[0]], verdict.judged_in)
+        own = next(leaf.gold_dtype for leaf in verdict.natural if leaf.path == blind[0])  # which its noise is in
+        found = cancellation(blind[0], self._met(verdict).tolerances[blind[0]], own)
         return inconclusive(verdict, f"{name} is all that was recorded, and {moved_by_rounding('it', found)}", found)
 
     def _met(self, verdict: CaseVerdict) -> Criteria:

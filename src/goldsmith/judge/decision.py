@@ -7,10 +7,15 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from goldsmith.comparison.results import Comparison, LeafComparison
-from goldsmith.gold.tolerances import Tolerance, blind_paths
+from goldsmith.gold.tolerances import BLIND, NOISY_SAFETY, SAFETY, Tolerance, blind_paths
 from goldsmith.judge.policy import FINEST, NEAR, ROUNDING, SHARPER
-from goldsmith.judge.reduced_precision import explains
+from goldsmith.judge.reduced_precision import eps_of, explains
 from goldsmith.judge.verdicts import AGREES, DIFFERS, INCONCLUSIVE, Cancellation, CaseVerdict
+
+_HALF = ("bfloat16", "float16", "complex32")
+OTHER_INPUTS = "record what it is made from, too, or choose inputs at which rounding moves it less"
+FINER = f"judge it in a finer dtype, {OTHER_INPUTS}"
+GIVE_TOLERANCE = "give other inputs, or a tolerance of your own"
 
 
 def decide(
@@ -60,6 +65,35 @@ def undecided(tolerances: Mapping[str, Tolerance], leaves: Sequence[LeafComparis
     """List what agrees only because its tolerance is as large as itself. What is the same to the last bit says
     something, whatever its tolerance."""
     return blind_paths(tolerances, {leaf.path: leaf.elements for leaf in leaves if not leaf.identical})
+
+
+def cancellation(path: str, tolerance: Tolerance, dtype: str, remedy: str = "") -> Cancellation:
+    """Measure it of a tensor that was judged in `dtype`. Noise over the unit of rounding is how far rounding is
+    amplified, which is about the size of the terms over the size of what is left of them."""
+    moved = _noise(tolerance)
+    return Cancellation(
+        tensor=path,
+        dtype=dtype,
+        moved=moved,
+        amplified=moved / eps_of(dtype),
+        remedy=remedy or (FINER if dtype in _HALF else OTHER_INPUTS),
+    )
+
+
+def moved_by_rounding(name: str, found: Cancellation | None = None) -> str:
+    """Say why nothing can be judged by a value."""
+    said = f"rounding alone moves {name} by more than {BLIND:.0%} of its size"
+    if found is None or found.amplified <= 1:
+        return said
+    return f"{said}: {found.amplified:,.1g} times one rounding to {found.dtype}, as where terms so much larger cancel"
+
+
+def _noise(tolerance: Tolerance) -> float:
+    """Return the largest noise that was seen, over the tensor's size, of all its elements or of those that are
+    noise."""
+    seen = tolerance.noise.l2 if tolerance.noise is not None else (tolerance.l2 or 0.0) / SAFETY
+    noisy = tolerance.noisy_limit / NOISY_SAFETY / tolerance.scale if tolerance.noisy and tolerance.scale else 0.0
+    return max(seen, noisy)
 
 
 def inconclusive(verdict: CaseVerdict, why: str, cancels: Cancellation | None = None) -> CaseVerdict:

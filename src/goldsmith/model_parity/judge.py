@@ -13,8 +13,16 @@ from goldsmith.comparison.api import compare
 from goldsmith.comparison.results import Comparison
 from goldsmith.gold.arrays import is_array, numbers_of
 from goldsmith.gold.safetensors_reader import Bfloat16
-from goldsmith.judge.cancellation import GIVE_TOLERANCE, cancellation, moved_by_rounding
-from goldsmith.judge.decision import coarsest_dtype, decide, inconclusive, shown_path, undecided
+from goldsmith.judge.decision import (
+    GIVE_TOLERANCE,
+    cancellation,
+    coarsest_dtype,
+    decide,
+    inconclusive,
+    moved_by_rounding,
+    shown_path,
+    undecided,
+)
 from goldsmith.judge.policy import NEAR_BY_FEW_TRIALS
 from goldsmith.judge.verdicts import AGREES, DIFFERS, CaseVerdict, gravest
 from goldsmith.runs.implementation import GRADIENTS, INPUT_GRADIENTS, OUTPUT

@@ -15,9 +15,8 @@ import msgspec
 from goldsmith.check.check_context import CheckContext
 from goldsmith.check.replay_workspace import ReplayWorkspace
 from goldsmith.foundation.wording import count_of, line_place
-from goldsmith.judge.cancellation import OTHER_INPUTS, moved_by_rounding
 from goldsmith.judge.case import Judge, is_settled
-from goldsmith.judge.decision import shown_path
+from goldsmith.judge.decision import OTHER_INPUTS, moved_by_rounding, shown_path
 from goldsmith.judge.policy import CLEAR, SAME
 from goldsmith.judge.reduced_precision import is_excused
 from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, CUT_OFF, ERROR, CaseVerdict

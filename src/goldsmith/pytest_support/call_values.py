@@ -16,8 +16,7 @@ from goldsmith.foundation.nested import leaves_in, walk
 from goldsmith.gold.arrays import dtype_name, is_array, is_tensor, numbers_of
 from goldsmith.gold.calibration import NOISE, TOO_NOISY
 from goldsmith.gold.tolerances import Tolerance
-from goldsmith.judge.cancellation import moved_by_rounding
-from goldsmith.judge.decision import decide, sharper, undecided
+from goldsmith.judge.decision import decide, moved_by_rounding, sharper, undecided
 from goldsmith.judge.verdicts import AGREES, CaseVerdict
 from goldsmith.model_parity.noise import QUICK, Limits, measure_noise, rounded_values
 from goldsmith.pytest_support.compared_values import compare_values, number_paths
