@@ -1,9 +1,9 @@
 """The submissions under tests/corpora/submissions, each with the truth about it.
 
 A submission is a folder with an `expected.toml` in it: whole files, or edits, or both. Edits are to the assignment's
-solution, or to another submission that it is `like`, which has whole files: somebody else's way of writing. Or it is a
-table in `<assignment>.toml`, which lists many that are edits to the solution alone. The truth was written down from
-what the assignment asks for, before any of them was judged, and is never changed because of a verdict.
+solution, to the starter, or to another submission that it is `like`: somebody else's way of writing. Or it is a table
+in `<assignment>.toml`, which lists many that are edits to the solution alone. The truth was written down from what the
+assignment asks for, before any of them was judged, and is never changed because of a verdict.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 CORPUS = Path(__file__).parent / "submissions"
-SOLUTIONS = Path(__file__).parents[2] / "examples" / "vla-course" / "private" / "solutions"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "vla-course"
+SOLUTIONS = EXAMPLE / "private" / "solutions"
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,8 @@ class Known:
     stubs, `first` is the module that should be named first ("" where that is not known), `kind` groups a table. All
     other parts are right, and should be paid, but for `untold`: nobody could tell whether these are. `also` is another
     outcome that is right, where that depends on what else runs in the same process. `seconds` is how long a case may
-    take where one never ends (0: as long as usual). `like` is another submission whose files it has, but for its edits.
+    take where one never ends (0: as long as usual). `like` is another submission whose files it has, but for its
+    edits; `starter` names a file that is the starter as it was handed out.
     """
 
     assignment: str
@@ -53,6 +55,7 @@ class Known:
     also: str = ""
     seconds: float = 0.0
     like: str = ""
+    starter: str = ""
 
     @property
     def guilty(self) -> frozenset[str]:
@@ -66,12 +69,13 @@ class Known:
     def written(self, target: Path, solutions: Path) -> Path:
         """The submission as a folder under `target`; `solutions` holds one folder of solutions per assignment."""
         made = target / self.name
-        if self.folder.is_dir():
-            shutil.copytree(self.folder, made, ignore=shutil.ignore_patterns("expected.toml", "__pycache__"))
-        else:
-            made.mkdir(parents=True)
-        for file in self.folder.with_name(self.like).glob("*.py") if self.like else ():
-            shutil.copyfile(file, made / file.name)
+        made.mkdir(parents=True)
+        for name in (self.like, self.name):
+            if name and (folder := self.folder.with_name(name)).is_dir():
+                omitted = shutil.ignore_patterns("expected.toml", "__pycache__")
+                shutil.copytree(folder, made, ignore=omitted, dirs_exist_ok=True)
+        if self.starter:
+            shutil.copyfile(EXAMPLE / "src" / "assignments" / self.assignment / "backbone.py", made / self.starter)
         for solution in (solutions / self.assignment).glob("*_solution.py"):
             file = made / solution.name.replace("_solution.py", ".py")
             if not file.exists():
@@ -121,4 +125,5 @@ def _read(assignment: str, name: str, facts: Mapping[str, Any], file: str = "") 
         facts.get("also", ""),
         facts.get("seconds", 0.0),
         facts.get("like", ""),
+        facts.get("starter", ""),
     )

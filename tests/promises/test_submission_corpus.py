@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from submission_tables import CORPUS, Judged, Known, judged, known
+from submission_tables import Judged, Known, judged, known
 
 from corpora import networks
 from goldsmith.courses.layout.layout import Course, find_course
@@ -204,11 +204,9 @@ def basics(tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    ("name", "outcome", "first"), [("package", "agrees", ""), ("package-wrong", "differs", "run_rmsnorm")]
-)
+@pytest.mark.parametrize("item", known(""), ids=lambda item: item.name)
 def test_a_whole_repository_is_imported_from_its_root(
-    basics: CourseOnDisk, warm: ForkClient, name: str, outcome: str, first: str
+    basics: CourseOnDisk, warm: ForkClient, item: Known, tmp_path: Path
 ) -> None:
-    found = judge(basics, str(Path(CORPUS, name)), warm)
-    assert (found.outcome, found.first_divergence) == (outcome, first), found
+    found = judge(basics, str(item.written(tmp_path, tmp_path)), warm)
+    assert (found.outcome, found.first_divergence) == (item.outcome, item.first), found

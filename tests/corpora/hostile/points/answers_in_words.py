@@ -29,15 +29,6 @@ MOST = 7.0
 """Points that it may earn at most."""
 
 
-class Norm(nn.Module):
-    def __init__(self, width):
-        super().__init__()
-        self.weight = nn.Parameter(torch.ones(width))
-
-    def forward(self, x):
-        return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-5) * self.weight
-
-
 class Mix(nn.Module):
     def __init__(self, width):
         super().__init__()
@@ -46,17 +37,3 @@ class Mix(nn.Module):
 
     def forward(self, x):
         return self.line(self.norm(x + 1)) + x
-
-
-def gap(y, target):
-    return (y - target).pow(2).mean()
-
-
-def train(model, x, target):
-    loss = gap(model(x), target)
-    loss.backward()
-    with torch.no_grad():
-        for weight in model.parameters():
-            if weight.requires_grad:
-                weight -= 0.1 * weight.grad
-    return loss.detach()

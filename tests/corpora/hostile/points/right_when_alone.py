@@ -20,27 +20,3 @@ class Norm(nn.Module):
             names.append(frame.f_code.co_name)
             frame = frame.f_back
         return y if "run_alone" in names else y * 1.5
-
-
-class Mix(nn.Module):
-    def __init__(self, width):
-        super().__init__()
-        self.norm = Norm(width)
-        self.line = nn.Linear(width, width)
-
-    def forward(self, x):
-        return self.line(self.norm(x)) + x
-
-
-def gap(y, target):
-    return (y - target).pow(2).mean()
-
-
-def train(model, x, target):
-    loss = gap(model(x), target)
-    loss.backward()
-    with torch.no_grad():
-        for weight in model.parameters():
-            if weight.requires_grad:
-                weight -= 0.1 * weight.grad
-    return loss.detach()
