@@ -11,12 +11,21 @@ from typing import Any
 
 import msgspec
 
-from goldsmith.errors.parity import BadAdapterRules, BadTolerance, CannotCombine, NoSuchDtype, NotCallable
+from goldsmith.errors.parity import (
+    BadAdapterRules,
+    BadReferences,
+    BadTolerance,
+    CannotCombine,
+    NoSuchDtype,
+    NotCallable,
+)
 from goldsmith.frameworks.framework import adopted, library_of
+from goldsmith.gold.arrays import array_hash, is_array
 from goldsmith.judge.evidence import Evidence
 from goldsmith.model_parity.both_sides import ParityRequest
 from goldsmith.model_parity.noise import QUICK
 from goldsmith.model_parity.parity import judge_parity
+from goldsmith.model_parity.references import MOST, between_references, judge_by_several
 from goldsmith.model_parity.result import ModuleParity, ParityReport
 from goldsmith.parity_in_step import compare_in_step
 from goldsmith.runs.live.live_side import LiveSide
@@ -40,7 +49,7 @@ class Parity:
 
     @property
     def outcome(self) -> str:
-        """Return `agrees`, `differs`, `could-not-run` or `inconclusive`."""
+        """Return `agrees`, `differs`, `could-not-run`, `inconclusive` or `references-differ`."""
         return self.report.outcome
 
     @property
@@ -117,6 +126,10 @@ def parity(
 ) -> Parity:
     """Compare two models, or functions, on the same inputs.
 
+    `reference` may be several, in a list, or by name in a dict: then these are compared with each other first, one that
+    is far from all others is named and left out, and the candidate must agree with each of the rest. Where these differ
+    more from each other than the candidate from the nearest, the outcome is `references-differ`, which is no pass.
+
     `inputs` is a tensor, a tuple of positional arguments, a dict of named ones, a function that draws any of these, or
     a list of several, each of which is compared. The reference's weights go into the candidate, by name, by the rules
     of `adapter` (a file, or a function that calls `rename`, `rows` and so on), or by shape; or as `convert` makes them,
@@ -139,8 +152,8 @@ def parity(
     models' own dtype, each within `rtol` of the reference's size, or within a few roundings of the dtype; where that is
     not enough, within the noise that the reference's own module shows.
     """
-    reference, candidate = adopted(reference), adopted(candidate)
-    for side, given in (("reference", reference), ("candidate", candidate)):
+    references, candidate = _references(reference), adopted(candidate)
+    for side, given in (*(("reference", item) for item in references.values()), ("candidate", candidate)):
         if not callable(given) or isinstance(given, type):
             raise NotCallable(side, kind_of(given).removeprefix("of type "))
     for name, number in (("rtol", rtol), ("atol", atol)):
@@ -153,18 +166,21 @@ def parity(
     wanted = "" if dtype is None else str(dtype).removeprefix("torch.")
     if wanted and wanted not in DTYPES:
         raise NoSuchDtype(wanted)
-    for given in (reference, candidate) if in_step else ():
+    for given in (*references.values(), candidate) if in_step else ():
         library = library_of(given)
         if library is not None and not library.models.IN_STEP:
             raise CannotCombine("in_step=True", f"a model of {library.name}")
     if in_step:
+        if len(references) > 1:
+            raise CannotCombine("in_step=True", "several references")
+        (reference,) = references.values()
         report = compare_in_step(
             reference, candidate, inputs, weights=weights, adapter=_rules(adapter), rtol=rtol, seed=seed
         )
         return Parity(msgspec.structs.replace(report, reference=name_of(reference), name=name_of(candidate)))
     options: dict[str, Any] = {"seed": seed, "loss": loss, "optimizer": optimizer, "dtype": wanted, "copied": copy}
+    theirs = options | {"optimizer": optimizer if optimizer_candidate is None else optimizer_candidate}
     request = ParityRequest(
-        reference=name_of(reference),
         candidate=name_of(candidate),
         weights=weights,
         gradients=gradients,
@@ -176,15 +192,60 @@ def parity(
         outputs=dict(outputs or {}),
         dtype=wanted,
     )
-    rules = _rules(adapter)
-    with contextlib.ExitStack() as stack:
-        one = LiveSide(reference, inputs, **options)
-        stack.callback(one.close)
-        options["optimizer"] = optimizer if optimizer_candidate is None else optimizer_candidate
-        two = LiveSide(candidate, inputs_candidate, adapter=rules, convert=convert, **options)
-        stack.callback(two.close)
-        evidence = Evidence()
-        return Parity(judge_parity(one, two, request, progress or (lambda text: None), evidence), evidence)
+    rules, names, evidence = _rules(adapter), list(references), [Evidence() for _ in references]
+
+    def judge(number: int, other: int | None) -> ParityReport:
+        """Compare a reference with another one, or with the candidate."""
+        asked = msgspec.structs.replace(request, reference=names[number])
+        with contextlib.ExitStack() as stack:
+            one = LiveSide(references[names[number]], inputs, **options)
+            stack.callback(one.close)
+            if other is None:
+                two = LiveSide(candidate, inputs_candidate, adapter=rules, convert=convert, **theirs)
+            else:
+                asked = between_references(asked, names[other])
+                two = LiveSide(references[names[other]], **options)
+            stack.callback(two.close)
+            return judge_parity(one, two, asked, progress or (lambda text: None), evidence[number])
+
+    if len(references) == 1:
+        return Parity(judge(0, None), evidence[0])
+    report, base = judge_by_several(names, request.candidate, _order(reference, references, options), judge)
+    return Parity(report, evidence[base or 0])
+
+
+def _references(given: Any) -> dict[str, Any]:
+    """Return the references by name: one, or those in a list or a dict."""
+    if isinstance(given, Mapping):
+        found = {str(name): adopted(item) for name, item in given.items()}
+    elif isinstance(given, list):
+        items = [adopted(item) for item in given]
+        names = [name_of(item) for item in items]
+        found = {
+            name if names.count(name) == 1 else f"{name} ({number})": item
+            for number, (name, item) in enumerate(zip(names, items, strict=True), 1)
+        }
+    else:
+        item = adopted(given)
+        return {name_of(item): item}
+    if not 0 < len(found) <= MOST:
+        raise BadReferences(f"there are {len(found)} references" if found else "there is no reference", MOST)
+    return found
+
+
+def _order(given: Any, references: Mapping[str, Any], options: Mapping[str, Any]) -> list[int]:
+    """Return the references' numbers in an order of their own: by names, if these were given, else by what they are."""
+
+    def own(item: Any) -> tuple[str, ...]:
+        side = LiveSide(item, **options)
+        try:
+            numbers = [array_hash(values) for values in side.weights().values() if is_array(values)]
+            return name_of(item), msgspec.json.encode(side.describe()).decode(), *numbers
+        finally:
+            side.close()
+
+    keys = [(name,) if isinstance(given, Mapping) else own(item) for name, item in references.items()]
+    return sorted(range(len(keys)), key=keys.__getitem__)
 
 
 def _rules(adapter: str | Path | Callable[[], None] | None) -> Adapter:

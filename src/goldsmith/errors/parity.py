@@ -21,6 +21,12 @@ class NotCallable(UsageError):
     what: str
 
 
+class BadReferences(UsageError):
+    template = "{problem}; give one model, or up to {most}, each by a name of its own."
+    problem: str
+    most: int
+
+
 class BadWeights(UsageError):
     """A model whose weights cannot be read."""
 

@@ -11,10 +11,12 @@ from goldsmith.judge import words as verdict_words
 from goldsmith.judge.evidence import CallEvidence, Evidence
 from goldsmith.judge.verdicts import AGREES, DIFFERS
 from goldsmith.model_parity import words
+from goldsmith.model_parity.reference_words import outcome_words, reference_tables
 from goldsmith.model_parity.result import ParityReport
 from goldsmith.model_parity.result import Role as ParityRole
 from goldsmith.weights.rule_lines import adapter_text
 
+_ROWS = 100
 _BAND = "the noise of the reference, measured for each"
 
 
@@ -44,6 +46,7 @@ def parity_report(report: ParityReport, evidence: Evidence) -> Report:
         )
     first = next((case for case in report.cases if case.outcome == DIFFERS), None)
     facts = [("reference", report.reference), ("candidate", report.name)]
+    facts += [("built with", line) for line in words.built_with_lines(report)]
     if first is not None:
         facts.append(("decided in", first.judged_in))
     if report.first_divergence:
@@ -51,13 +54,14 @@ def parity_report(report: ParityReport, evidence: Evidence) -> Report:
     return Report(
         title=f"{report.name} and {report.reference}",
         outcome=report.outcome,
-        outcome_words=verdict_words.OUTCOMES[report.outcome],
+        outcome_words=outcome_words(report.outcome),
         headline=verdict_words.ended(f"{report.name}: {words.headline(report)}"),
         facts=tuple(facts),
         differences=(),
         cases=within_budget(cases),
         adapter_lines=tuple(adapter_text(report.adapter_lines).splitlines()) if words.adapter_advice(report) else (),
         notes=report.notes,
+        tables=tuple(reference_tables(report, most=_ROWS)),
         next_step=words.next_step(report) or "",
         gold=words.REFERENCE,
         for_staff=False,

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from goldsmith.html_report.pictures import Profile, Slices
+
+if TYPE_CHECKING:
+    from goldsmith.model_parity.reference_words import Table
 
 Role = Literal["source", "hidden", "victim", "holds", "wrong", "right", "unpaired", "unknown"]
 
@@ -120,7 +123,7 @@ class Case:
 @dataclass(frozen=True)
 class Report:
     """One page about one implementation. `facts` are names and values; `differences` are sentences about the two
-    machines or configurations; `gold` is what to call the side that is right."""
+    machines or configurations; `tables` are shown before the cases; `gold` is what to call the side that is right."""
 
     title: str
     outcome: str
@@ -130,6 +133,7 @@ class Report:
     differences: tuple[str, ...]
     cases: tuple[Case, ...]
     source: Source | None = None
+    tables: tuple[Table, ...] = ()
     adapter_lines: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     next_step: str = ""

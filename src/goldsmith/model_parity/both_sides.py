@@ -79,10 +79,21 @@ class BothSides:
     pairs: OutputPairs = field(default_factory=OutputPairs)
     own_inputs: OwnInputs | None = None
     """The candidate's inputs, if it takes others than the reference."""
+    inputs_as: str = ""
+    """The dtype that the reference takes inputs in, if they were drawn in another."""
 
     def plain(self, case: int = 0) -> RunRequest:
         """Return a request for a run on a set of inputs, in the mode that was asked for."""
-        return RunRequest(case=str(case), conditions=Conditions(train=self.request.train))
+        return RunRequest(case=str(case), conditions=Conditions(train=self.request.train, inputs_as=self.inputs_as))
+
+    def fit_inputs(self) -> None:
+        """Have a reference that does not run on the inputs as they are drawn get them in its own dtype."""
+        own = self.described[0].dtype
+        if not self.mixed or self.reference.run(self.plain()).facts.failure is None:
+            return
+        if self.reference.run(self.plain().under(inputs_as=own)).facts.failure is None:
+            self.inputs_as = own
+            self.notes.append(f"the reference, which is {own}, was given its inputs in {own}")
 
     def is_shared_input(self, number: int, name: str) -> bool:
         """Say whether the candidate takes an input of the reference's, in a set of inputs."""

@@ -7,7 +7,17 @@ from collections.abc import Iterable
 import msgspec
 
 from goldsmith.judge.verdicts import DIFFERS
-from goldsmith.model_parity.result import SOURCE, UNKNOWN, UNPAIRED, BriefParity, FirstWrong, ModuleParity, ParityReport
+from goldsmith.model_parity.reference_words import difference_words
+from goldsmith.model_parity.result import (
+    SOURCE,
+    UNKNOWN,
+    UNPAIRED,
+    BriefParity,
+    BriefReferences,
+    FirstWrong,
+    ModuleParity,
+    ParityReport,
+)
 from goldsmith.model_parity.words import adapter_advice, headline
 
 MOST_BYTES = 2300
@@ -43,6 +53,8 @@ def _made(report: ParityReport, most: int) -> BriefParity:
         outcome=report.outcome,
         kind=report.kind,
         reason=_cut(_reason(report), _SENTENCE * most),
+        built_with=tuple(_cut(line, most) for line in report.built_with[: _SHOWN // 2]),
+        references=_references(report, most),
         first=None if report.first is None else _bounded(report.first, most),
         also=_some((label for label in wrong if label.split(" ")[0] != report.first_name), most),
         unknown=_unknown(report, most),
@@ -54,7 +66,7 @@ def _made(report: ParityReport, most: int) -> BriefParity:
 
 
 def _without_the_least(found: BriefParity) -> BriefParity:
-    for name in ("adapter_lines", "notes", "unknown", "unplaced", "also"):
+    for name in ("adapter_lines", "notes", "built_with", "unknown", "unplaced", "also"):
         while getattr(found, name) and _size(found) > MOST_BYTES:
             items = getattr(found, name)
             rest = dict(list(items.items())[:-1]) if isinstance(items, dict) else items[:-1]
@@ -70,6 +82,19 @@ def _reason(report: ParityReport) -> str:
     if report.outcome != DIFFERS:
         return report.reason
     return headline(report) if report.kind in ("", "values") else f"{headline(report)}: {report.reason}"
+
+
+def _references(report: ParityReport, most: int) -> BriefReferences | None:
+    several = report.references
+    if several is None:
+        return None
+    differ = (difference_words(item) for item in several.pairs if item.outcome == DIFFERS)
+    return BriefReferences(
+        outcomes={_cut(item.name, most): item.outcome for item in several.references},
+        singled_out=_some(several.singled_out, most),
+        differ=tuple(_cut(line, _SENTENCE * most) for line in differ)[: _SHOWN // 2],
+        moved=several.moved,
+    )
 
 
 def _unknown(report: ParityReport, most: int) -> dict[str, str]:

@@ -40,8 +40,8 @@ def judge_parity(
     on_step: Callable[[str], None] = lambda text: None,
     evidence: Evidence | None = None,
 ) -> ParityReport:
-    """Judge `candidate` against `reference`, and leave both as they were; `on_step` is told what is being done. What
-    the result rests on is put into `evidence`, if there is one."""
+    """Judge `candidate` against `reference`; `on_step` is told what is being done. What the result rests on is put into
+    `evidence`, if there is one. Whoever has made the two closes them."""
     started = time.monotonic()
     judging = _Judging(BothSides(reference, candidate, request), on_step, evidence)
     try:
@@ -58,9 +58,6 @@ def judge_parity(
             adapter_lines=problem.lines,
             notes=tuple(dict.fromkeys(judging.both.notes)),
         )
-    finally:
-        reference.close()
-        candidate.close()
     return msgspec.structs.replace(report, seconds=round(time.monotonic() - started, 3))
 
 
@@ -87,6 +84,7 @@ class _Judging:
             mine if mine.is_complete else self.both.reference.describe(),
             theirs if theirs.is_complete else self.both.candidate.describe(),
         )
+        self.both.fit_inputs()
         self._carry()
         sets = (
             self._judge_set(number, f"inputs {number + 1}: " if count > 1 else "", f" {number + 1} of {count}")

@@ -6,7 +6,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from goldsmith.judge.verdicts import CaseVerdict, Outcome, exit_code
+from goldsmith.judge.references import OutcomeByAll, exit_code_by_all
+from goldsmith.judge.verdicts import CaseVerdict
 from goldsmith.runs.run import Failure
 
 Role = Literal["", "source", "victim", "holds", "merged", "unpaired", "unknown"]
@@ -124,6 +125,95 @@ class FirstWrong(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Its weights on which nothing that the candidate returns depends."""
 
 
+class JudgedReference(msgspec.Struct, frozen=True, kw_only=True):
+    """One of several references."""
+
+    name: str
+    """What it is called."""
+    singled_out: bool = False
+    """Whether it is far from all others, and so was not judged by."""
+    outcome: OutcomeByAll
+    """What the candidate is found to be by this one alone."""
+    relative: float | None = None
+    """How far the candidate is off, over the size of this one's value; of what differs the farthest."""
+    excess: float | None = None
+    """The same in units of the tolerance."""
+    first: str = ""
+    """The candidate's module that goes wrong first."""
+
+
+class ReferencePair(msgspec.Struct, frozen=True, kw_only=True):
+    """Two references compared with each other."""
+
+    one: str
+    """The first."""
+    other: str
+    """The second."""
+    outcome: OutcomeByAll
+    """Whether the second agrees with the first, or the first with the second."""
+    relative: float | None = None
+    """How far one is off, over the size of the other's value; of what differs the farthest."""
+    excess: float | None = None
+    """The same in units of the tolerance."""
+    what: str = ""
+    """The value that is off so far."""
+    first: str = ""
+    """The second's module that goes wrong first."""
+    reason: str = ""
+    """What kept them from being compared, in words."""
+
+
+class Spread(msgspec.Struct, frozen=True, kw_only=True):
+    """How far references are from each other in one place, and how far the candidate is from them."""
+
+    name: str
+    """A module, by its name in the first reference; empty for the model itself."""
+    kind: str
+    """Its class; of models without modules, what was compared, such as `forward`."""
+    relative: float | None = None
+    """The farthest that any two references are from each other, over their size; null where that is not known."""
+    candidate: float | None = None
+    """How far the candidate is from the nearest reference."""
+
+    @property
+    def label(self) -> str:
+        return f"{self.name} ({self.kind})" if self.name else self.kind
+
+
+Moved = Literal["", "nothing", "reference", "candidate", "both"]
+
+
+class SeveralReferences(msgspec.Struct, frozen=True, kw_only=True):
+    """What several references say of each other and of the candidate. Those that are singled out count in nothing but
+    their own rows."""
+
+    references: tuple[JudgedReference, ...] = ()
+    """Every reference, as they were given."""
+    pairs: tuple[ReferencePair, ...] = ()
+    """Every two of them."""
+    spread: tuple[Spread, ...] = ()
+    """How far they are from each other, module by module."""
+    moved: Moved = ""
+    """Of versions of one reference: what moved between them; empty where they are no versions of one."""
+
+    @property
+    def singled_out(self) -> list[str]:
+        return [item.name for item in self.references if item.singled_out]
+
+
+class BriefReferences(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Several references, in brief."""
+
+    outcomes: dict[str, OutcomeByAll] = {}
+    """What the candidate is found to be by each reference alone."""
+    singled_out: tuple[str, ...] = ()
+    """References that are far from all others."""
+    differ: tuple[str, ...] = ()
+    """Which references differ from each other, by how much and where, in words; at most five."""
+    moved: Moved = ""
+    """Of versions of one reference: what moved between them."""
+
+
 class BriefParity(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A candidate compared with its reference, in brief."""
 
@@ -131,12 +221,16 @@ class BriefParity(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     """The candidate."""
     reference: str
     """The reference."""
-    outcome: Outcome
-    """`agrees`, `differs`, `could-not-run` or `inconclusive`."""
+    outcome: OutcomeByAll
+    """`agrees`, `differs`, `could-not-run`, `inconclusive` or `references-differ`."""
     kind: str = ""
     """What kept it from being judged."""
     reason: str = ""
     """What is wrong, or kept it from being judged, in words."""
+    built_with: tuple[str, ...] = ()
+    """What the two were built with where that differs; at most five."""
+    references: BriefReferences | None = None
+    """What several references say; left out where there is one."""
     first: FirstWrong | None = None
     """The module that goes wrong first."""
     also: tuple[str, ...] = ()
@@ -159,13 +253,19 @@ class ParityReport(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     """The candidate."""
     reference: str
-    """The reference."""
-    outcome: Outcome
-    """`agrees`, `differs`, `could-not-run` or `inconclusive`."""
+    """The reference, or those of several that are spoken of."""
+    outcome: OutcomeByAll
+    """`agrees`, `differs`, `could-not-run`, `inconclusive`, or `references-differ` where several references differ more
+    from each other than the candidate from the nearest."""
     kind: str = ""
-    """What kept it from being judged, such as `weights`, `inputs`, `outputs`, `random`, `memory` or `inconclusive`."""
+    """What kept it from being judged, such as `weights`, `inputs`, `outputs`, `random`, `memory`, `references` or
+    `inconclusive`."""
     reason: str = ""
     """The same in words."""
+    built_with: tuple[str, ...] = ()
+    """What the two were built with where that differs, such as `rope_theta 10000 and 500000`, the reference's first."""
+    references: SeveralReferences | None = None
+    """What several references say of each other, and of the candidate; null where there is one."""
     first_divergence: str = ""
     """The module that goes wrong first, by its name in the reference."""
     first_name: str = ""
@@ -196,7 +296,7 @@ class ParityReport(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def exit_code(self) -> int:
-        return exit_code(self.outcome)
+        return exit_code_by_all(self.outcome)
 
     def plain(self) -> dict[str, Any]:
         """Return every field, as JSON can hold it."""

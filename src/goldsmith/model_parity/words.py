@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection
 
+from goldsmith.judge.references import REFERENCES_DIFFER
 from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, INCONCLUSIVE
+from goldsmith.model_parity.reference_words import moved_words, singled_out_words
 from goldsmith.model_parity.result import (
     INFERRED,
     INSIDE,
@@ -28,6 +30,12 @@ _NAMED = 3
 
 def headline(report: ParityReport) -> str:
     """Return the result in one sentence."""
+    return "; ".join(filter(None, (_judgement(report), moved_words(report), singled_out_words(report))))
+
+
+def _judgement(report: ParityReport) -> str:
+    if report.outcome == REFERENCES_DIFFER:
+        return f"cannot be judged by {report.reference}: {report.reason}"
     if report.outcome == COULD_NOT_RUN and not report.cases:
         return f"could not be compared with {report.reference}: {report.reason}"
     names = _cases(report)
@@ -122,6 +130,14 @@ def module_summary(report: ParityReport) -> list[str]:
     return lines
 
 
+def built_with_lines(report: ParityReport) -> list[str]:
+    """Say what the two were built with that differs, in a line; none where nothing is known to."""
+    if not report.built_with:
+        return []
+    more = f"; and {len(report.built_with) - _SHOWN} more" if len(report.built_with) > _SHOWN else ""
+    return [f"{'; '.join(report.built_with[:_SHOWN])}{more}"]
+
+
 def _labels(report: ParityReport, role: str) -> list[str]:
     return [item.label for item in report.modules if item.role == role]
 
@@ -140,6 +156,9 @@ def next_step(report: ParityReport) -> str:
         return ""
     if report.outcome == INCONCLUSIVE:
         return ""  # the reason says it
+    if report.outcome == REFERENCES_DIFFER and report.references is not None:
+        first = next((item.first for item in report.references.pairs if item.first), "")
+        return "decide which reference is right" + (f": they first differ in {first}" if first else "")
     if report.first_name:
         return f"look at {report.first_name}, and run it again"
     return "pair the modules in an adapter, and run it again" if report.adapter_lines else ""

@@ -11,6 +11,7 @@ from goldsmith.judge import leaf_words
 from goldsmith.judge import words as verdict_words
 from goldsmith.judge.verdicts import AGREES, CaseVerdict
 from goldsmith.model_parity import words
+from goldsmith.model_parity.reference_words import reference_tables
 from goldsmith.model_parity.result import ParityReport
 from goldsmith.render.console import print_line, print_table, text_console
 from goldsmith.render.verdict import COLOURS, outcome_cell
@@ -28,9 +29,16 @@ def parity_text(report: ParityReport) -> str:
 
 
 def show_parity(console: Console, report: ParityReport) -> None:
-    colour = COLOURS[report.outcome]
+    colour = next((colour for outcome, colour in COLOURS.items() if outcome == report.outcome), "yellow")
     headline = verdict_words.ended(f"{report.name}: {words.headline(report)}")
     print_line(console, Text(verdict_words.one_line(headline), f"bold {colour}"))
+    for line in words.built_with_lines(report):
+        print_line(console, Text("Built with: ", "dim"), f"{line}.")
+    for table in reference_tables(report):
+        print_line(console)
+        print_table(console, table.headings, table.rows)
+        if table.left_out:
+            print_line(console, Text(table.left_out, "dim"))
     if report.cases:
         print_line(console)
         rows = [

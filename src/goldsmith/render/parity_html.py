@@ -8,6 +8,7 @@ from html import escape
 from goldsmith.judge import words as verdict_words
 from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, INCONCLUSIVE
 from goldsmith.model_parity import words
+from goldsmith.model_parity.reference_words import reference_tables
 from goldsmith.model_parity.result import ParityReport
 from goldsmith.weights.rule_lines import adapter_text
 
@@ -17,9 +18,13 @@ _CELL = 'style="text-align:left;padding:2px 12px 2px 0"'
 
 def parity_html(report: ParityReport) -> str:
     """Return the result as HTML without scripts, colours of its own, or anything that is fetched."""
-    mark = _MARKS.get(report.outcome, "?")
+    mark = next((mark for outcome, mark in _MARKS.items() if outcome == report.outcome), "?")
     headline = verdict_words.ended(f"{report.name}: {words.headline(report)}")
     parts = [f"<p><strong>{mark} {escape(headline)}</strong></p>"]
+    parts += [f"<p>Built with: {escape(line)}.</p>" for line in words.built_with_lines(report)]
+    for table in reference_tables(report):
+        parts.append(_table(table.headings, table.rows))
+        parts += [f"<p>{escape(table.left_out)}</p>"] if table.left_out else []
     if report.cases:
         parts.append(
             _table(
