@@ -11,7 +11,7 @@ from typing import Literal
 
 from goldsmith.comparison.results import LeafComparison
 from goldsmith.judge.policy import FAR_FROM_ALL
-from goldsmith.judge.verdicts import AGREES, DIFFERS, INCONCLUSIVE, CaseVerdict, Outcome, exit_code, gravest
+from goldsmith.judge.verdicts import AGREES, DIFFERS, CaseVerdict, Outcome, gravest
 
 OutcomeByAll = Literal[Outcome, "references-differ"]
 REFERENCES_DIFFER: OutcomeByAll = "references-differ"
@@ -65,10 +65,6 @@ def gravest_by_all(outcomes: Collection[OutcomeByAll]) -> OutcomeByAll:
     """Return the outcome that counts overall."""
     in_doubt = REFERENCES_DIFFER in outcomes and DIFFERS not in outcomes
     return REFERENCES_DIFFER if in_doubt else gravest(outcomes)
-
-
-def exit_code_by_all(outcome: OutcomeByAll) -> int:
-    return exit_code(INCONCLUSIVE if outcome == REFERENCES_DIFFER else outcome)
 
 
 def _is_as_another(number: int, found: Mapping[int, CaseVerdict], between: Mapping[Pair, CaseVerdict]) -> bool:

@@ -110,7 +110,8 @@ class _Several:
         base = self._nearest(reports, DIFFERS if outcome == REFERENCES_DIFFER else outcome)
         cases = tuple(self._case(name, found, reports, base) for name, found in outcomes.items())
         singled = [self.names[number] for number in range(len(self.names)) if number not in by]
-        spoken_of = [number for number in by if outcome != DIFFERS or reports[number].outcome == DIFFERS]
+        all_alike = outcome in (AGREES, REFERENCES_DIFFER)
+        spoken_of = [number for number in by if all_alike or reports[number].outcome == outcome]
         several = SeveralReferences(
             references=tuple(self._reference(number, by) for number in range(len(self.names))),
             pairs=tuple(map(self._pair, sorted(self.pairs))),
@@ -128,9 +129,9 @@ class _Several:
             condition=next((item.condition for item in reports.values() if item.condition), "")
             if outcome == AGREES
             else "",
-            notes=tuple(dict.fromkeys((*self._notes(outcome, by, singled, apart), *reports[base].notes))),
+            notes=tuple(dict.fromkeys((*self._notes(outcome, by, singled, apart, base), *reports[base].notes))),
         )
-        return (self._undecided(report, by) if outcome == REFERENCES_DIFFER else report), base
+        return (self._undecided(report, by, base) if outcome == REFERENCES_DIFFER else report), base
 
     # --- the candidate ----------------------------------------------------------------------------------------------
 
@@ -148,22 +149,25 @@ class _Several:
         if outcome != REFERENCES_DIFFER:
             return known[chosen]
         case = msgspec.structs.replace(known[chosen], first_divergence="", first_part="", modules=())
-        return inconclusive(case, self._doubt({number: case.outcome for number, case in known.items()}))
+        return inconclusive(case, self._doubt({number: case.outcome for number, case in known.items()}, chosen))
 
-    def _doubt(self, outcomes: Mapping[int, OutcomeByAll]) -> str:
+    def _doubt(self, outcomes: Mapping[int, OutcomeByAll], nearest: int) -> str:
         """Say why the references do not tell whether the candidate is right."""
-        with_it = [self.names[number] for number, outcome in outcomes.items() if outcome == AGREES]
-        against = [self.names[number] for number, outcome in outcomes.items() if outcome == DIFFERS]
-        if with_it:
-            return f"it agrees with {joined(with_it)} and not with {joined(against)}, and these differ from each other"
-        return "the references differ more from each other than it does from the nearest"
+        with_it, against = (
+            [number for number, outcome in outcomes.items() if outcome == wanted] for wanted in (AGREES, DIFFERS)
+        )
+        pairs = (self.pairs[min(one, two), max(one, two)].report for one in with_it for two in against)
+        if any(item.outcome == DIFFERS for item in pairs):
+            one, two = (joined([self.names[number] for number in numbers]) for numbers in (with_it, against))
+            return f"it agrees with {one} and not with {two}, and these differ from each other"
+        return f"the references differ more from each other than it does from the nearest, {self.names[nearest]}"
 
-    def _undecided(self, report: ParityReport, by: Sequence[int]) -> ParityReport:
+    def _undecided(self, report: ParityReport, by: Sequence[int], base: int) -> ParityReport:
         """Leave out who is to blame: that may be a reference."""
         return msgspec.structs.replace(
             report,
             kind="references",
-            reason=self._doubt({number: self.found[number].outcome for number in by}),
+            reason=self._doubt({number: self.found[number].outcome for number in by}, base),
             first_divergence="",
             first_name="",
             first_kind="",
@@ -173,8 +177,10 @@ class _Several:
         )
 
     def _notes(
-        self, outcome: OutcomeByAll, by: Sequence[int], singled: Sequence[str], apart: Mapping[Pair, Apart]
+        self, outcome: OutcomeByAll, by: Sequence[int], singled: Sequence[str], apart: Mapping[Pair, Apart], base: int
     ) -> Iterable[str]:
+        if outcome != AGREES and len(by) > 1:
+            yield f"what differs is shown as it differs from {self.names[base]}, the nearest of them"
         for name in singled:
             if self.found[list(self.names).index(name)].outcome == AGREES:
                 yield f"it agrees with {name}, which is far from all other references"

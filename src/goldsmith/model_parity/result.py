@@ -6,8 +6,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from goldsmith.judge.references import OutcomeByAll, exit_code_by_all
-from goldsmith.judge.verdicts import CaseVerdict
+from goldsmith.judge.references import OutcomeByAll
+from goldsmith.judge.verdicts import CaseVerdict, exit_code
 from goldsmith.runs.run import Failure
 
 Role = Literal["", "source", "victim", "holds", "merged", "unpaired", "unknown"]
@@ -296,7 +296,7 @@ class ParityReport(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def exit_code(self) -> int:
-        return exit_code_by_all(self.outcome)
+        return exit_code(self.outcome)
 
     def plain(self) -> dict[str, Any]:
         """Return every field, as JSON can hold it."""
