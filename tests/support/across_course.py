@@ -308,15 +308,15 @@ INSIDE = """
 
 def torch_course(folder: Path, recipe: str = TORCH_RECIPE, *, calibrate: bool = False) -> CourseOnDisk:
     """A course whose gold is torch's."""
-    return _course(folder, TORCH_STARTER, TORCH_SOLUTION, recipe, calibrate=calibrate)
+    return course_of(folder, TORCH_STARTER, TORCH_SOLUTION, recipe, calibrate=calibrate)
 
 
 def jax_course(folder: Path, *, calibrate: bool = False) -> CourseOnDisk:
     """A course whose gold is JAX's."""
-    return _course(folder, JAX_STARTER, NNX, JAX_RECIPE, calibrate=calibrate)
+    return course_of(folder, JAX_STARTER, NNX, JAX_RECIPE, calibrate=calibrate)
 
 
-def _course(folder: Path, starter: str, solution: str, recipe: str, *, calibrate: bool) -> CourseOnDisk:
+def course_of(folder: Path, starter: str, solution: str, recipe: str, *, calibrate: bool) -> CourseOnDisk:
     course = CourseOnDisk(folder).write(
         {
             "src/assignments/hw1/net.py": starter,

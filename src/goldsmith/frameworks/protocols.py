@@ -96,9 +96,9 @@ class Models(Protocol):
         """Return the same without gradients."""
         ...
 
-    def functional(self, model: Any) -> Callable[..., Any]:
-        """Return what a model computes as a function of its weights by name, and of its arguments; it stays as it
-        is."""
+    def functional(self, model: Any, name: str = "", method: str = "") -> Callable[..., Any]:
+        """Return what a model computes, or one of its modules, or a method of that, as a function of the model's
+        weights by name, and of its arguments; the model stays as it is."""
         ...
 
     def across(self, other: Framework, function: Callable[[list[Any]], Any], arrays: Sequence[Any]) -> Any:

@@ -17,11 +17,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from goldsmith.frameworks.framework import Framework, arrays_of, library_of, modelling, models_of
+from goldsmith.frameworks.protocols import Models
 from goldsmith.gold.arrays import is_array
 from goldsmith.gold.call_forms import NO_FORM, form_of, tensors_in
 from goldsmith.gold.gradient_projections import projections
 from goldsmith.instruments.own_calls import OwnCode, arguments_of, unwatched
 from goldsmith.instruments.tensor_contents import contents_of, copy_of, hash_of, is_wrapped, unwrapped
+from goldsmith.weights.crossing import foreign_of, modules_of
 
 MAX_CALLS = 3
 MAX_SAME = 6
@@ -63,6 +65,7 @@ class Tracer:
         self._initial: dict[str, dict[str, str]] = {}
         self._same: Counter[str] = Counter()
         self._libraries: dict[str, Framework] = {}
+        self._inside: dict[str, Models] = {}
         self._targets: dict[int, Any] = {}
         self._roots: list[tuple[str, set[str]]] = []
 
@@ -73,14 +76,16 @@ class Tracer:
         library = library_of(model)
         if library is None:
             return
-        self._libraries[label], models = library, library.models
-        for name, module in models.modules(model).items():
+        self._libraries[label], held = library, foreign_of(model)
+        self._inside[label] = library.models if held is None else held.other.models
+        for name, module in modules_of(model).items():
+            models = self._inside[label] if name else library.models
             self._owners[id(module)] = label, name
             handles = self._inner if name else self._outer
             handles.append(models.on_enter(module, functools.partial(self._entered, label, name)))
             handles.append(models.on_leave(module, functools.partial(self._left, name), always=True))
         if self._with_forwards:
-            self._forwards = self._forwards or models.ForwardCalls(self)
+            self._forwards = self._forwards or library.models.ForwardCalls(self)
             self._forwards.attach(label, model)
 
     def watch(self) -> contextlib.AbstractContextManager[None]:
@@ -112,7 +117,7 @@ class Tracer:
             self.calls += 1
             self._keeping = self._has_room
             self.kept += self._keeping
-        models = self._libraries[label].models
+        models = self._inside[label] if name else self._libraries[label].models
         facts = {"own": not models.is_library_class(type(module)), "training": models.is_training(module)}
         entry = self._begin(label, name, type(module).__name__, "", [args, kwargs], facts) if self._keeping else None
         if entry is not None:
@@ -269,11 +274,17 @@ class Tracer:
         entry["outputs"] = self._keep(f"{entry['key']}.output", [value], whole=not entry["function"])
         returned = form_of([value], itertools.count())
         entry["returned"] = None if returned is NO_FORM else returned
-        entry["learns"] = [arrays_of(item).learns(item) for item in tensors_in([value])]
+        crossed = self._is_crossed(entry)
+        entry["learns"] = [] if crossed else [arrays_of(item).learns(item) for item in tensors_in([value])]
         if self._keep(f"{entry['key']}.now", item.values, whole=not entry["function"]) != entry["inputs"]:
             entry["overwrote"] = True
         if item.before:
             entry["after"] = self._changed(entry["model"], entry["module"], item.before, f"{entry['key']}.after")
+
+    def _is_crossed(self, entry: Mapping[str, Any]) -> bool:
+        """Say whether a call was made inside a model of another framework, whose arrays say nothing of gradients."""
+        label = entry["model"]
+        return bool(entry["module"]) and self._inside[label] is not self._libraries[label].models
 
     @property
     def _has_room(self) -> bool:

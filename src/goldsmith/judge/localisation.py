@@ -107,8 +107,7 @@ def judge_gradients(isolate: Isolate, pair: TracePair) -> list[ModuleVerdict]:
     calls before it that gave no gradients."""
     found = []
     for call in in_order_of_return(pair.gold):
-        is_there = call.is_function or call.module in pair.names.get(call.model, {})
-        if not call.gradients or not is_there or not call.can_be_repeated:
+        if not call.gradients or not pair.has(call) or not call.can_be_repeated:
             continue
         answer = isolate(pair, call, gradients=True)
         if answer is None:

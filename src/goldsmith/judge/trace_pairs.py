@@ -36,6 +36,9 @@ from goldsmith.runs.run import CaseRuns
 if TYPE_CHECKING:
     from goldsmith.gold.load import GoldCase
 
+IMAGE_AXES = 4
+"""Arrays with so many axes may be images, whose channels come last in some libraries."""
+
 
 @dataclass
 class TracePair:
@@ -46,7 +49,8 @@ class TracePair:
 
     `names` maps gold's modules to theirs and `weights` returns gold's weights, both by model. Two tensors are the same
     up to `close`, or up to the `noise` of a call where that was measured. With `only_weights_tell`, a module without
-    weights is never said to be skipped: a function may stand for it."""
+    weights is never said to be skipped: a function may stand for it. `across` says that a model of theirs is written in
+    another library."""
 
     case: str
     gold: list[Call]
@@ -62,6 +66,7 @@ class TracePair:
     close: float = CLOSE
     noise: Mapping[int, float] = field(default_factory=dict)
     only_weights_tell: bool = False
+    across: bool = False
 
     def pair(self) -> None:
         """Pair each of gold's calls with one of theirs: of several in one module, the first with the same inputs."""
@@ -162,8 +167,20 @@ class TracePair:
         ]
 
     def has(self, call: Call) -> bool:
-        """Return whether the submission has what gold calls."""
-        return call.is_function or bool(call.model and call.module in self.names.get(call.model, {}))
+        """Return whether the submission has what gold calls, and would take gold's inputs as they are."""
+        if call.is_function:
+            return True
+        there = bool(call.model and call.module in self.names.get(call.model, {}))
+        return there and not (self.across and call.module and self._may_be_turned(call))
+
+    def _may_be_turned(self, call: Call) -> bool:
+        """Return whether a module takes axes in another order, as images are in another library, or may, where that was
+        not seen."""
+        partner, wanted = self.partners.get(call.position), list(map(_shape, call.inputs))
+        if partner is None:
+            return any(len(shape or ()) >= IMAGE_AXES for shape in wanted)
+        found = list(map(_shape, partner.inputs))
+        return found != wanted and [sorted(it or ()) for it in found] == [sorted(it or ()) for it in wanted]
 
     def needs_alone(self, call: Call) -> bool:
         """Return whether the replay itself could not judge this call, and whether it can be repeated alone."""
@@ -281,12 +298,13 @@ def pair_traces(case: GoldCase, folder: Path, replayed: CaseRuns, *, of_another_
         )
     traced = replayed.runs.get("traced", replayed.first)
     noise = noise_limits(gold, case.entry)
-    pair = TracePair(case.name, gold, theirs, names, traced.facts.used, noise=noise)
+    across = replayed.first.facts.across
+    pair = TracePair(case.name, gold, theirs, names, traced.facts.used, noise=noise, across=across)
     try:
         with bounded_by(Work(most_compared(gold))):
             pair.pair()
     except TooMuchToJudge:  # no honest trace takes so much: ignore it
-        pair = TracePair(case.name, gold, [], names, noise=noise)
+        pair = TracePair(case.name, gold, [], names, noise=noise, across=across)
     pair.weights = lambda: case.initial_weights
     fine = all(off <= pair.limit(gold[position]) for position, off in pair.output_errors.items()) and not any(
         call.raised for call in pair.theirs

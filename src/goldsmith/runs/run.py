@@ -78,8 +78,8 @@ class RunFacts(msgspec.Struct, frozen=True, kw_only=True):
 
     Of a recipe's case: `created` are tensors that the recipe itself makes of single numbers; `weight_map` pairs gold's
     weights with theirs, by model; `modules` are the names of their modules, `extra` of the weights that gold does not
-    have, `used` of those that its results were seen to depend on, by model; `unfinished` says where modules raised an
-    error while the recipe imported them.
+    have, `used` of those that its results were seen to depend on, by model; `across` says that a model is written in
+    another library than the recipe; `unfinished` says where modules raised an error while the recipe imported them.
 
     Of a model or function that was called directly: `returned` describes the container that came back, `skipped` names
     what in it is not a number, by its type; `drew` is the first module that drew random numbers; `cut_off` says why
@@ -99,6 +99,7 @@ class RunFacts(msgspec.Struct, frozen=True, kw_only=True):
     modules: dict[str, tuple[str, ...]] = {}
     extra: dict[str, tuple[str, ...]] = {}
     used: dict[str, tuple[str, ...]] = {}
+    across: bool = False
     unfinished: tuple[Failure, ...] = ()
     returned: str = ""
     skipped: dict[str, str] = {}

@@ -7,6 +7,7 @@ import contextlib
 import copy
 import dataclasses
 import functools
+import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from types import BuiltinFunctionType, FunctionType
@@ -40,6 +41,8 @@ class ForeignWeights:
     def made(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Return the model's own weights by its own names, made of others by gold's names, in any framework. Those of
         which gold has none stay as they are."""
+        firsts = {name: self.learned.get(name, name) for name in self.values}
+        values = {name: values[first] for name, first in firsts.items() if first in values}
         own = self.other.models.weights(self.model)
         found = {name: item for name, item in values.items() if name in own and name not in self._gold}
         for item in self.placed:
@@ -61,6 +64,41 @@ class ForeignWeights:
         self.model = self.other.models.set_training(self.model, training)
 
 
+def foreign_of(model: Any) -> ForeignWeights | None:
+    """Return what a model stands for that is written in another framework than the recipe; None for any other model."""
+    found = inspect.getattr_static(model, "_foreign", None)
+    return found if isinstance(found, ForeignWeights) else None
+
+
+def modules_of(model: Any) -> dict[str, Any]:
+    """Return a model and its modules by name; of one that stands for another framework's, those inside of that."""
+    held, known = foreign_of(model), models_of(model)
+    if held is not None:
+        return {**held.other.models.modules(held.model), "": model}
+    return {} if known is None else known.modules(model)
+
+
+class PartAcross:
+    """A module or method inside another framework's `model`, as a function of the recipe's framework, with the weights
+    that the model has."""
+
+    def __init__(self, loaded: LoadedAcross, name: str, method: str) -> None:
+        self.model, self._loaded, self._place = loaded.model, loaded, (name, method)
+        self._weights: Mapping[str, Any] = {}
+
+    def with_weights(self, weights: Mapping[str, Any]) -> PartAcross:
+        other = PartAcross(self._loaded, *self._place)
+        other._weights = weights
+        return other
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        held, own = self._loaded.held, library_of(self.model)
+        assert own is not None
+        values = {**self._loaded.weights_in_use(), **self._weights}
+        function = held.other.models.functional(held.model, *self._place)
+        return across(own.models.across, held.other, own, function)(held.made(values), *args, **kwargs)
+
+
 class LoadedAcross(LoadedModel):
     """A model of another framework, into which that has put gold's weights, as one of the recipe's framework."""
 
@@ -80,6 +118,10 @@ class LoadedAcross(LoadedModel):
 
     def _modelled(self, held: ForeignWeights) -> Any:
         """Return the model as one of the recipe's framework."""
+        raise NotImplementedError
+
+    def weights_in_use(self) -> dict[str, Any]:
+        """Return the weights that the model computes with, by gold's names, as what gradients are recorded for."""
         raise NotImplementedError
 
     @property

@@ -11,7 +11,7 @@ from goldsmith.frameworks.framework import Framework, active, framework
 from goldsmith.instruments.own_files import OwnFiles
 from goldsmith.process.messages import ReplayJob
 from goldsmith.recipe.missing_parts import MissingPart
-from goldsmith.weights.crossing import NeedsOwnForm, across, construct
+from goldsmith.weights.crossing import NeedsOwnForm, across, construct, foreign_of
 from goldsmith.weights.models import signature_of
 
 
@@ -103,8 +103,8 @@ class _Constructor(type):
         return _across(found, other, own) if callable(found) else found
 
     def __instancecheck__(cls, value: object) -> bool:
-        original = getattr(getattr(value, "_foreign", None), "model", value)
-        return isinstance(original, vars(cls)["_goldsmith"][0])
+        held = foreign_of(value)
+        return isinstance(value if held is None else held.model, vars(cls)["_goldsmith"][0])
 
 
 def _with_functions_across(module: ModuleType, other: Framework, own: Framework) -> ModuleType:

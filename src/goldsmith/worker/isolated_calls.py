@@ -23,6 +23,7 @@ from goldsmith.recipe.decorators import CaseDefinition, written_as
 from goldsmith.recipe.missing_parts import MissingPartUsed
 from goldsmith.runs.requests import IsolatedCall, RunRequest
 from goldsmith.runs.run import Run, RunFacts
+from goldsmith.weights.crossing import LoadedAcross, PartAcross, modules_of
 from goldsmith.weights.loaded import LoadedModel
 from goldsmith.worker.adapter_calls import adapt_calls
 from goldsmith.worker.crossing_calls import as_recipe_has_it
@@ -91,7 +92,7 @@ def _target(session: ReplaySession, request: RunRequest, item: IsolatedCall, def
     except _Reached as reached:
         model, settled = reached.model, case.settled(item.model)
         models = models_of(model)
-        module = model if models is None or not item.module else models.modules(model)[item.module]
+        module = modules_of(model)[item.module] if item.module else model
         classes = tuple(kind.__name__ for kind in type(module).__mro__)
         if item.function and not hasattr(module, item.function):
             raise MissingPartUsed(f"{type(module).__name__}.{item.function}", None) from None
@@ -101,7 +102,11 @@ def _target(session: ReplaySession, request: RunRequest, item: IsolatedCall, def
             built = {name: arrays_of(value).copy(value) for name, value in models.weights(model).items()}
 
         def call_in(model: Any) -> Callable[..., Any]:
-            module = model if models is None or not item.module else models.modules(model)[item.module]
+            module = modules_of(model)[item.module] if item.module else model
+            if isinstance(settled, LoadedAcross) and models is not None:
+                models.set_training(model, item.training)
+                method = "" if item.function == models.CALLED else item.function
+                return PartAcross(settled, item.module, method) if item.module or method else model
             if not item.function and item.module:
                 module = adapt_calls(module, session.adapter)
             if models is not None:

@@ -38,7 +38,7 @@ from goldsmith.runs.notes import Names, Note
 from goldsmith.runs.requests import RunRequest
 from goldsmith.runs.run import Failure, Run, RunFacts
 from goldsmith.weights import models
-from goldsmith.weights.crossing import refusing
+from goldsmith.weights.crossing import LoadedAcross, modules_of, refusing
 from goldsmith.weights.gold_inputs import GoldInputs
 from goldsmith.weights.loaded import LoadedModel
 from goldsmith.weights.rules import Adapter, read_adapter
@@ -307,14 +307,22 @@ class ReplayCase(Case):
             },
             "extra": {name: settled.extra for name, settled in self._settled.items() if settled.extra},
             "modules": {name: _module_names(settled.model) for name, settled in self._settled.items()},
-            "used": {name: use.names() for name, use in self._weight_use.items()},
+            "across": any(isinstance(settled, LoadedAcross) for settled in self._settled.values()),
+            "used": {name: self._by_their_names(name, use.names()) for name, use in self._weight_use.items()},
         }
+
+    def _by_their_names(self, model: str, weights: Sequence[str]) -> tuple[str, ...]:
+        """Return names of a model's weights as the submission has them: a model of another library goes by gold's."""
+        settled = self._settled.get(model)
+        if not isinstance(settled, LoadedAcross):
+            return tuple(weights)
+        used = set(weights)
+        return tuple(name for item in settled.placed if used.intersection(item.gold) for name in item.theirs)
 
 
 def _module_names(model: Any) -> tuple[str, ...]:
     try:
-        known = models_of(model)
-        return tuple(itertools.islice(known.modules(model), _MAX_MODULES)) if known is not None else ()
+        return tuple(itertools.islice(modules_of(model), _MAX_MODULES))
     except Exception:
         return ()  # a submission's broken one
 

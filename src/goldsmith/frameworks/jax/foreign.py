@@ -110,7 +110,7 @@ class ForeignModel(FunctionModel):
 
     def __init__(self, held: ForeignWeights, tree: _Node) -> None:
         super().__init__(tree, lambda weights, *args, **kwargs: _called(held, _flat(weights), args, kwargs))
-        self.held = held
+        self._foreign = held
 
     def __getattr__(self, name: str) -> Any:
         if name in vars(self).get("tree", ()):
@@ -123,16 +123,13 @@ jax.tree_util.register_pytree_with_keys(
     lambda keys, items: _Node(zip(keys, items, strict=True)),
 )  # fmt: skip
 jax.tree_util.register_pytree_with_keys(
-    ForeignModel, lambda model: ([(jax.tree_util.GetAttrKey("tree"), model.tree)], model.held),
+    ForeignModel, lambda model: ([(jax.tree_util.GetAttrKey("tree"), model.tree)], model._foreign),
     lambda held, items: ForeignModel(held, items[0]),
 )  # fmt: skip
 
 
 def _called(held: ForeignWeights, values: Mapping[str, Any], args: Any, kwargs: Any) -> Any:
     """Call the model with its own weights made of gold's."""
-    values = {
-        name: values[first] for name, first in ({name: name for name in held.values} | dict(held.learned)).items()
-    }
     function = held.other.models.functional(held.model)
     return crossing(across, held.other, framework("jax"), function)(held.made(values), *args, **kwargs)
 
@@ -181,6 +178,8 @@ def _module_of_nnx(held: ForeignWeights, values: Mapping[str, Any]) -> Any:
         pass
 
     class Foreign(Part):
+        _foreign = held
+
         def __call__(self, *args: Any, **kwargs: Any) -> Any:
             return _called(held, {name: read(self, name) for name in own}, args, kwargs)
 
@@ -213,8 +212,11 @@ class LoadedForeign(LoadedAcross):
         names = {name: self.held.learned.get(name, name) for name in self.held.values if name not in self.extra}
         return {name: found[first] for name, first in names.items()}
 
+    def weights_in_use(self) -> dict[str, Any]:
+        return framework("jax").models.weights(self.model)
+
     def gradients(self) -> dict[str, Any]:
-        return {}
+        return framework("jax").models.gradients(self.model)
 
     def frozen(self) -> set[str]:
         return set()

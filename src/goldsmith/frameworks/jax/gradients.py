@@ -21,6 +21,7 @@ from goldsmith.frameworks.protocols import Backward
 from goldsmith.frameworks.randomness import fixed_direction
 from goldsmith.gold.call_forms import rebuild
 from goldsmith.instruments.own_calls import unwatched
+from goldsmith.weights.crossing import PartAcross
 
 _kept: dict[int, dict[str, Any]] = {}
 """The gradients of models' weights that were taken last, by the identity of the model."""
@@ -107,11 +108,13 @@ def _weights_of(call: Any) -> dict[str, Any]:
     if isinstance(call, Alone):
         prefix = f"{call.name}." if call.name else ""
         return {name: item for name, item in parameters(call.model).items() if name.startswith(prefix)}
+    if isinstance(call, PartAcross):
+        return parameters(call.model)
     return parameters(call) if isinstance(call, AnyModel) else {}
 
 
 def _with_weights(call: Any, weights: Mapping[str, Any]) -> Any:
-    if isinstance(call, Alone):
+    if isinstance(call, Alone | PartAcross):
         return call.with_weights(weights)
     return with_arrays(call, weights) if isinstance(call, AnyModel) else call
 

@@ -62,6 +62,11 @@ def on_leave(module: Any, call: Callable[[Any, Any, Any, Any], None], *, always:
     return _Handle(module, leave=call, always=always)
 
 
+def is_heard(model: Any) -> bool:
+    """Say whether anybody listens to calls of a model's modules."""
+    return any(_handles.get(_key(module)) for module in modules_in(model).values())
+
+
 class ForwardCalls:
     """There is no call of a module that hooks do not see."""
 
@@ -157,15 +162,17 @@ def telling_of_parts(model: LinenModel) -> contextlib.AbstractContextManager[Any
 class Alone:
     """One module of a model, that can be called as it was called in the model's last call that was listened to."""
 
-    def __init__(self, model: Any, name: str, called: tuple[Batches, dict[str, Any]] | None = None) -> None:
-        self.model, self.name = model, name
+    def __init__(
+        self, model: Any, name: str, method: str = "", called: tuple[Batches, dict[str, Any]] | None = None
+    ) -> None:
+        self.model, self.name, self.method = model, name, method
         self.module = modules_in(model)[name]
         reference, batches, keys = _last_calls.get(id(self.module), (None, (), {}))
         known = (batches, keys) if reference is not None and reference() is self.module else ((), {})
         self._batches, self._keys = called or known
 
     def with_weights(self, weights: Any) -> Alone:
-        return Alone(with_arrays(self.model, weights), self.name, (self._batches, self._keys))
+        return Alone(with_arrays(self.model, weights), self.name, self.method, (self._batches, self._keys))
 
     def set_training(self, training: bool) -> Alone:
         from goldsmith.frameworks.jax.models import set_training
@@ -176,9 +183,10 @@ class Alone:
         return self
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        call = self.module
+        call = getattr(self.module, self.method) if self.method else self.module
         if isinstance(self.model, LinenModel):
-            call = functools.partial(self.module.apply, _inside(self.model.tree, self.name))
+            options = {"method": self.method} if self.method else {}
+            call = functools.partial(self.module.apply, _inside(self.model.tree, self.name), **options)
         return _in_batches(call, self._batches, args, self._keys | kwargs)
 
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 
 from goldsmith.frameworks.jax import arrays
@@ -16,7 +17,7 @@ from goldsmith.frameworks.jax.foreign import constructed as constructed
 from goldsmith.frameworks.jax.gradients import WeightUse as WeightUse
 from goldsmith.frameworks.jax.gradients import clear_gradients as clear_gradients
 from goldsmith.frameworks.jax.gradients import gradients as gradients
-from goldsmith.frameworks.jax.hooks import Alone
+from goldsmith.frameworks.jax.hooks import Alone, is_heard
 from goldsmith.frameworks.jax.hooks import ForwardCalls as ForwardCalls
 from goldsmith.frameworks.jax.hooks import on_enter as on_enter
 from goldsmith.frameworks.jax.hooks import on_leave as on_leave
@@ -31,6 +32,7 @@ from goldsmith.frameworks.jax.trees import (
     is_equinox,
     is_nnx,
     modules_in,
+    restored,
     variables,
     with_arrays,
     write,
@@ -39,6 +41,7 @@ from goldsmith.frameworks.jax.trees import adopted as adopted
 from goldsmith.frameworks.jax.working_model import WorkingModel as WorkingModel
 from goldsmith.gold.facts import WeightFacts
 from goldsmith.runs.implementation import KERNEL, LINEAR, OTHER, PLAIN_LEARNING_RATE, TABLE
+from goldsmith.weights.crossing import foreign_of
 
 TYPES = (AnyModel,)
 CALLED = "__call__"
@@ -98,12 +101,18 @@ def put_back(model: Any, before: Mapping[str, Any]) -> None:
     write(model, before)
 
 
-def functional(model: Any) -> Callable[..., Any]:
-    """Return a function of weights and arguments that is what the model returns with these; what it changes in itself
-    is lost."""
+def functional(model: Any, name: str = "", method: str = "") -> Callable[..., Any]:
+    """Return a function of weights and arguments that is what the model returns with these, or a module of it; what it
+    changes in itself is lost."""
 
     def call(weights: Mapping[str, Any], *args: Any, **kwargs: Any) -> Any:
-        return with_arrays(model, weights)(*args, **kwargs)
+        if name or method:
+            return Alone(model, name, method).with_weights(weights)(*args, **kwargs)
+        if not is_heard(model) or any(isinstance(item, jax.core.Tracer) for item in weights.values()):
+            return with_arrays(model, weights)(*args, **kwargs)
+        with restored(model):  # those who listen know the modules of this model, and not those of another
+            write(model, weights)
+            return model(*args, **kwargs)
 
     return call
 
@@ -189,7 +198,9 @@ def is_training(module: Any) -> bool:
 def set_training(model: Any, training: bool) -> Any:
     if isinstance(model, Alone):
         return model.set_training(training)
-    if is_nnx(model):
+    if (held := foreign_of(model)) is not None:
+        held.set_training(training)
+    elif is_nnx(model):
         model.train() if training else model.eval()
     elif is_equinox(model):
         import equinox

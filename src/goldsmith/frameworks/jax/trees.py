@@ -5,6 +5,7 @@ Flax and Equinox are looked for among what has been imported, and never imported
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -282,6 +283,17 @@ def states(model: Any) -> list[tuple[Callable[[Any], None], Any]]:
     found = [(value, put) for _, value, put in _walk(model, "", None, ())]
     arrays = [(put, value) for value, put in found if put is not None and is_number(value)]
     return [(_put_value(value), value_of(value)) for value, _ in found if isinstance(value, held)] + arrays
+
+
+@contextlib.contextmanager
+def restored(model: Any) -> Iterator[None]:
+    """Put everything that calls of a model may change, and its weights, back as they were."""
+    before = states(model)
+    try:
+        yield
+    finally:
+        for put, value in before:
+            put(value)
 
 
 def _put_value(variable: Any) -> Callable[[Any], None]:

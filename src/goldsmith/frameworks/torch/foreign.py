@@ -245,6 +245,9 @@ class LoadedForeign(LoadedAcross):
         held = self.model.state_dict()
         return {name: held[name] for name in self.held.values if name not in self.extra}
 
+    def weights_in_use(self) -> dict[str, Any]:
+        return {**self.model._buffers, **self.model._parameters}
+
     def gradients(self) -> dict[str, Any]:
         named = dict(self.model.named_parameters())
         return {name: item.grad for name, item in named.items() if name not in self.extra}

@@ -86,12 +86,26 @@ def put(model: Any, weights: Mapping[str, Any]) -> Any:
     return model
 
 
-def functional(model: Any) -> Any:
-    """Return what a model computes as a function of its weights by name, and of its arguments."""
+class _Inside(torch.nn.Module):
+    """A module of a model, or a method of it, as a module that has all of the model's weights."""
+
+    def __init__(self, model: Any, name: str, method: str) -> None:
+        super().__init__()
+        self.model, self._name, self._method = model, name, method or CALLED
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        module = self.model.get_submodule(self._name)
+        return module(*args, **kwargs) if self._method == CALLED else getattr(module, self._method)(*args, **kwargs)
+
+
+def functional(model: Any, name: str = "", method: str = "") -> Any:
+    """Return what a model computes, or one of its modules, as a function of its weights by name, and of its
+    arguments."""
 
     def function(weights: Mapping[str, Any], *args: Any, **kwargs: Any) -> Any:
         buffers = {name: item.detach().clone() for name, item in model.named_buffers() if name not in weights}
-        return torch.func.functional_call(model, {**buffers, **weights}, args, kwargs)
+        values = {f"model.{name}": item for name, item in {**buffers, **weights}.items()}
+        return torch.func.functional_call(_Inside(model, name, method), values, args, kwargs)
 
     return function
 
