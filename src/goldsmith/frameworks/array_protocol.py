@@ -89,6 +89,10 @@ class Arrays(Protocol):
         """Write other numbers into an array; one that is immutable raises `TypeError`."""
         ...
 
+    def alias(self, array: Any) -> Any:
+        """Return another array of the same memory; what is written through it, the array does not count as a change."""
+        ...
+
     def stressed(self, array: Any, name: str, seed: int) -> Any:
         """Redraw a floating array from its name and a seed, in place where that can be; None for any other array."""
         ...

@@ -16,6 +16,7 @@ PERTURBATIONS: tuple[Perturbation, ...] = get_args(Perturbation)
 """What `rigor` runs a mutant under that no case sees, in the order in which they are advised. What each changes is in
 `worker/perturbations.py`, what is advised in `mutants/equivalence.py`."""
 Observation = Literal["dtypes", "op_outputs", "coverage"]
+Before = Literal["", "same buffer", "ten calls"]
 OWN, WIDE = "own", "float64"
 """Precisions: the dtype that a case has by itself, and the one in which right and wrong are farthest apart."""
 
@@ -39,7 +40,8 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     Where: on `device`, if not where the process runs everything; with `tf32`, products of float32 may be rounded to it.
 
     Models that are asked directly: in `train` mode; with `gradients` of the values `outputs`, in this order; after
-    `steps` of an optimiser; `inputs_as` is a dtype for floating inputs alone.
+    `steps` of an optimiser; `inputs_as` is a dtype for floating inputs alone; `before` the call that counts they were
+    called on other contents of the same buffer, or ten times.
 
     `traced` runs keep inputs and outputs of every module; `observe` is what is noted in place of that: the floating
     `dtypes` that results are rounded to, every tensor that comes out of an operation, or every place that runs.
@@ -67,6 +69,7 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     outputs: tuple[str, ...] = ()
     steps: int = 0
     inputs_as: str = ""
+    before: Before = ""
     traced: bool = False
     observe: Observation | None = None
 

@@ -83,7 +83,9 @@ class RunFacts(msgspec.Struct, frozen=True, kw_only=True):
 
     Of a model or function that was called directly: `returned` describes the container that came back, `skipped` names
     what in it is not a number, by its type; `drew` is the first module that drew random numbers; `cut_off` says why
-    there are no gradients; `unused` are parameters that no output was computed from, where that is known.
+    there are no gradients; `unused` are parameters that no output was computed from, where that is known; `shares` are
+    inputs whose memory the output shares, `recycled` says that it took the place of what an earlier call returned, and
+    `changed` which global settings and functions of libraries were changed, in words.
     """
 
     failure: Failure | None = None
@@ -106,6 +108,9 @@ class RunFacts(msgspec.Struct, frozen=True, kw_only=True):
     drew: str = ""
     cut_off: str = ""
     unused: tuple[str, ...] = ()
+    shares: tuple[str, ...] = ()
+    recycled: bool = False
+    changed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -124,6 +124,10 @@ def overwrite(array: Any, values: Any) -> None:
     array[...] = values
 
 
+def alias(array: Any) -> Any:
+    return array.view()
+
+
 def concatenate(parts: Sequence[Any], axis: int = 0) -> Any:
     return np.concatenate(parts, axis=axis)
 

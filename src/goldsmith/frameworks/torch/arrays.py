@@ -138,6 +138,10 @@ def overwrite(tensor: Any, values: Any) -> None:
         tensor.copy_(values)
 
 
+def alias(tensor: Any) -> Any:
+    return tensor.data  # unlike `detach`, it has a version of its own
+
+
 def concatenate(parts: Sequence[Any], axis: int = 0) -> Any:
     return torch.cat(list(parts), dim=axis)
 
