@@ -122,6 +122,7 @@ def parity(
     trials: int = QUICK,
     copy: bool = True,
     in_step: bool = False,
+    kernel: bool = False,
     progress: Callable[[str], None] | None = None,
 ) -> Parity:
     """Compare two models, or functions, on the same inputs.
@@ -147,6 +148,10 @@ def parity(
     Both models are left exactly as they were. They are copied for it; with `copy=False` they run themselves, and are
     put back. `progress` is called with what is being done.
 
+    With `kernel`, nothing but outputs is compared, without recording gradients, and trials are made of what kernels get
+    away with: the same buffer with new contents, the eleventh call, memory that is not initialised, inputs with
+    structure, changes of torch itself.
+
     Models that are too large for copies, float64 and traces are compared with `in_step`: both run at once, on one set
     of inputs, and each module's tensors are compared on their device as they come. Only outputs are compared, in the
     models' own dtype, each within `rtol` of the reference's size, or within a few roundings of the dtype; where that is
@@ -163,6 +168,13 @@ def parity(
         raise CannotCombine("inputs_candidate", "in_step=True")
     if convert is not None and (in_step or not weights):
         raise CannotCombine("convert", "in_step=True" if in_step else "weights=False")
+    for clash, text in (
+        (in_step, "in_step=True"),
+        (steps, "steps"),
+        (inputs_candidate is not None, "inputs_candidate"),
+    ):
+        if kernel and clash:
+            raise CannotCombine("kernel=True", text)
     wanted = "" if dtype is None else str(dtype).removeprefix("torch.")
     if wanted and wanted not in DTYPES:
         raise NoSuchDtype(wanted)
@@ -179,16 +191,18 @@ def parity(
         )
         return Parity(msgspec.structs.replace(report, reference=name_of(reference), name=name_of(candidate)))
     options: dict[str, Any] = {"seed": seed, "loss": loss, "optimizer": optimizer, "dtype": wanted, "copied": copy}
+    options["kernel"] = kernel
     theirs = options | {"optimizer": optimizer if optimizer_candidate is None else optimizer_candidate}
     request = ParityRequest(
         candidate=name_of(candidate),
         weights=weights,
-        gradients=gradients,
+        gradients=gradients and not kernel,
         train=train,
         steps=steps,
         rtol=rtol,
         atol=atol,
         trials=trials,
+        kernel=kernel,
         outputs=dict(outputs or {}),
         dtype=wanted,
     )

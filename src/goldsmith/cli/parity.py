@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from click.exceptions import Exit
 
@@ -12,6 +13,9 @@ from goldsmith.cli.command import argument, command, flag, option
 from goldsmith.cli.options import PATH, make_progress, output_options, report_errors
 from goldsmith.cli.reports import Output, Wanted, asked_for, report_formats
 from goldsmith.errors.usage import BadOption, BadUsage
+
+if TYPE_CHECKING:
+    from goldsmith.model_parity.benchmark_form import BenchmarkForm
 
 _DTYPES = ("float64", "float32", "bfloat16", "float16")
 
@@ -31,6 +35,21 @@ _DTYPES = ("float64", "float32", "bfloat16", "float16")
     rare=True,
     help="What TARGET is called with instead; REF's are inputs.",
 )
+@option(
+    "--init-from",
+    metavar="NAME",
+    default="",
+    rare=True,
+    help="A function of REF's file that returns arguments to build both with.",
+)
+@option(
+    "--inputs-from",
+    metavar="NAME",
+    default="",
+    rare=True,
+    help="A function of REF's file that returns what both are called with.",
+)
+@flag("--kernel", help="Compare outputs alone, with trials of what kernels get away with.")
 @option("--output", "outputs", metavar="REF=TARGET", multiple=True, help="Which output is which: '0=logits'.")
 @option("--adapter", metavar="FILE", type=PATH, help="Rules that say where the weights go.")
 @option(
@@ -40,6 +59,7 @@ _DTYPES = ("float64", "float32", "bfloat16", "float16")
 @flag("--own-weights", help="Leave both with the weights that they are built with.")
 @flag("--no-gradients", help="Compare outputs only.")
 @flag("--train", help="Run in train mode, not in eval mode.")
+@flag("--eval", "evaluate", rare=True, help="Run a kernel benchmark's models in eval mode, not as they are built.")
 @option("--steps", metavar="N", type=int, default=0, help="Also compare weights after N optimiser steps.")
 @option("--device", metavar="D", default="cpu", help="Where both run.")
 @option("--dtype", metavar="T", default="", help="A dtype for both, instead of their own.")
@@ -59,6 +79,9 @@ def parity(
     init_candidate: str | None,
     inputs: tuple[str, ...],
     own_inputs: tuple[str, ...],
+    init_from: str,
+    inputs_from: str,
+    kernel: bool,
     outputs: tuple[str, ...],
     adapter: Path | None,
     proposed: Path | None,
@@ -66,6 +89,7 @@ def parity(
     own_weights: bool,
     no_gradients: bool,
     train: bool,
+    evaluate: bool,
     steps: int,
     device: str,
     dtype: str,
@@ -93,6 +117,7 @@ def parity(
         goldsmith parity old/model.py:Net new/model.py:Net --init 'dim=64, heads=4' --input 'torch.randn(2, 11, 64)'
         goldsmith parity old.model:Net new.model:Net --input 'torch.randn(1, 3)' --input 'torch.randn(7, 3)'
         goldsmith parity --with setup.py --train --steps 3
+        goldsmith parity problem.py solution.py              a kernel benchmark's Model, get_inputs() and ModelNew
 
     An --input is an expression that knows torch, np and REF's module: one value, several with commas between them for
     positional arguments, or dict(x=…) for named ones. Where TARGET takes others, each --input has an --input-candidate
@@ -105,7 +130,15 @@ def parity(
     wanted = asked_for(formats, json=json, page=page)
     json = Wanted("json") in wanted
     with report_errors("parity", as_json=json, debug=debug, subjects="candidates") as report:
-        _check_options(reference, candidate, setup, inputs, own_inputs)
+        form = _form(reference, candidate, inputs, setup, init_from, inputs_from)
+        if form is not None:
+            reference, candidate, kernel = form.reference, form.candidate, True
+        _check_options(reference, candidate, setup, inputs, own_inputs, drawn=form is not None)
+        if kernel and (own_inputs or steps):
+            other = "--steps" if steps else "--input-candidate"
+            raise BadUsage(
+                "goldsmith parity", f"a kernel is compared by its outputs for the same inputs; leave out {other}"
+            )
         if brief and not json:
             raise BadUsage("goldsmith parity", "--brief is for --json; leave it out, or add --json")
         if convert and own_weights:
@@ -129,6 +162,10 @@ def parity(
             setup=str(setup or ""),
             init=init,
             inputs=inputs,
+            benchmark=form.file if form is not None else "",
+            init_from=form.init_from if form is not None else "",
+            inputs_from=form.inputs_from if form is not None else "",
+            kernel=kernel,
             device=device,
             dtype=dtype,
             seed=seed,
@@ -148,8 +185,10 @@ def parity(
             reference=reference or f"reference() of {setup}",
             candidate=candidate or f"candidate() of {setup}",
             weights=not own_weights,
-            gradients=not no_gradients,
-            train=train,
+            gradients=not no_gradients and not kernel,
+            train=train or (form is not None and not evaluate),
+            kernel=kernel,
+            notes=(form.note,) if form is not None else (),
             steps=steps,
             rtol=_tolerance("--rtol", rtol),
             atol=_tolerance("--atol", atol),
@@ -166,6 +205,30 @@ def parity(
         output.show(found)
         output.finish([in_brief(found) if brief else found], [found], ok=found.exit_code == 0)
     raise Exit(found.exit_code)
+
+
+def _form(
+    reference: str | None,
+    candidate: str | None,
+    inputs: Sequence[str],
+    setup: Path | None,
+    init_from: str,
+    inputs_from: str,
+) -> BenchmarkForm | None:
+    """Return what both are in the form of kernel benchmarks; None where something else says what they are."""
+    from goldsmith.model_parity.benchmark_form import benchmark_form
+
+    named = f"--init-from {init_from}" if init_from else f"--inputs-from {inputs_from}"
+    if inputs or setup is not None or reference is None or candidate is None:
+        if init_from or inputs_from:
+            raise BadUsage(
+                "goldsmith parity", f"{named} is for REF and TARGET without --input and --with; leave it out"
+            )
+        return None
+    form = benchmark_form(reference, candidate, init_from=init_from, inputs_from=inputs_from, root=Path.cwd())
+    if form is None and init_from:
+        raise BadUsage("goldsmith parity", f"{named} needs --inputs-from, or a function get_inputs() in REF's file")
+    return form
 
 
 def _write_adapter(path: Path, lines: Sequence[str]) -> None:
@@ -187,6 +250,8 @@ def _check_options(
     setup: Path | None,
     inputs: Sequence[str],
     own_inputs: Sequence[str],
+    *,
+    drawn: bool,
 ) -> None:
     if setup is None and (reference is None or candidate is None):
         raise BadUsage("goldsmith parity", f"{'REF' if reference is None else 'TARGET'} is missing; name both models")
@@ -195,7 +260,7 @@ def _check_options(
     if setup is not None and own_inputs:
         problem = f"--with says what is compared; leave out --input-candidate, and define inputs_candidate() in {setup}"
         raise BadUsage("goldsmith parity", problem)
-    if setup is None and not inputs:
+    if setup is None and not inputs and not drawn:
         raise BadUsage("goldsmith parity", "--input is missing; say what both are called with")
     if own_inputs and len(own_inputs) != len(inputs):
         problem = f"--input is given {_times(len(inputs))} and --input-candidate {_times(len(own_inputs))}"

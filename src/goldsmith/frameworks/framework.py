@@ -35,6 +35,7 @@ class Watch:
     operations:  how many operations noise has disturbed; `wide`, how many of them rounded to float64
     outputs:     what operations returned, by number, if that is to be kept
     optimisers:  the course's own optimisers that took steps, by class, with the most that they were given
+    changed:     settings of libraries that the code changed, in words; they have been put back
     """
 
     def __init__(self) -> None:
@@ -43,6 +44,7 @@ class Watch:
         self.operations = self.wide = 0
         self.outputs: dict[str, Any] = {}
         self.optimisers: dict[str, Any] = {}
+        self.changed: tuple[str, ...] = ()
 
 
 class Framework:

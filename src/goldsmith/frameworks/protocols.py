@@ -273,6 +273,18 @@ class Numerics(Protocol):
         """Allow operations that have no deterministic form."""
         ...
 
+    def settings(self) -> dict[str, Any]:
+        """Return the settings of the whole process that bear on numbers, by name; `conditions` puts them back."""
+        ...
+
+    def settings_changed(self, before: Mapping[str, Any]) -> tuple[str, ...]:
+        """Say which are not what they were, in words."""
+        ...
+
+    def functions(self) -> dict[str, Any]:
+        """Return the library's functions and methods by name: code may have exchanged one."""
+        ...
+
     def initial_seed(self) -> int | None:
         """Return the seed of the global random state; None where that is not known."""
         ...

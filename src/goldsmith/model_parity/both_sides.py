@@ -42,6 +42,8 @@ class ParityRequest(msgspec.Struct, frozen=True, kw_only=True):
     trials: int = QUICK
     outputs: dict[str, str] = {}
     dtype: str = ""
+    kernel: bool = False
+    notes: tuple[str, ...] = ()
     on_command_line: bool = False
 
     @property
@@ -130,11 +132,11 @@ class BothSides:
         return pair_outputs(mine, theirs, self.request.outputs, spell)
 
     def both(self, request: RunRequest, *, traced: bool) -> Runs:
-        mine, theirs = self.reference.run(request), self._candidate_run(self.their(request))
+        mine, theirs = self.reference.run(request), self.candidate_run(self.their(request))
         wide = request.under(precision=WIDE, traced=traced)
-        exact = self.reference.run(wide), self._candidate_run(self.their(wide))
+        exact = self.reference.run(wide), self.candidate_run(self.their(wide))
         why_not = ""
-        runs = (self.reference.run, wide), (self._candidate_run, self.their(wide))
+        runs = (self.reference.run, wide), (self.candidate_run, self.their(wide))
         for ran, side, (run, asked) in zip(exact, ("reference", "candidate"), runs, strict=True):
             if ran.facts.failure is not None:
                 why_not = f"the {side} does not run in float64 ({ran.facts.failure.message.splitlines()[0][:80]})"
@@ -145,11 +147,11 @@ class BothSides:
         if why_not:
             self.notes.append(f"{why_not}, so both were judged in their own dtype alone")
             own = request.under(traced=traced)
-            mine, theirs = self.reference.run(own), self._candidate_run(self.their(own))
+            mine, theirs = self.reference.run(own), self.candidate_run(self.their(own))
             return Runs(mine, theirs, None, why_not)
         return Runs(mine, theirs, exact)
 
-    def _candidate_run(self, request: RunRequest) -> Run:
+    def candidate_run(self, request: RunRequest) -> Run:
         """Run the candidate and name its outputs as the reference's; without gradients where it has none."""
         ran = self.candidate.run(request)
         if ran.facts.failure is not None and request.conditions.gradients:

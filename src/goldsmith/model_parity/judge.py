@@ -32,7 +32,10 @@ if TYPE_CHECKING:
     from goldsmith.model_parity.both_sides import ParityRequest, Runs
     from goldsmith.model_parity.noise import Limits, Measured
     from goldsmith.runs.implementation import Loaded
+    from goldsmith.runs.run import Run
 
+SCORED_SHAPE = "scored shape"
+"""The name of the comparison of kernels on the very inputs that count: some are right on all others."""
 ROUNDED = "rounded"
 """The kind of a difference that is nothing but weights that were rounded."""
 
@@ -53,7 +56,8 @@ class ValueJudge:
         self, prefix: str, runs: Runs, measured: Measured, shared: Callable[[str], bool] | None
     ) -> list[CaseVerdict]:
         """Judge outputs, and gradients if it is known which inputs are `shared`."""
-        forward = self._case(f"{prefix}forward", runs, measured, lambda path: path in self.paths)
+        name = SCORED_SHAPE if self.request.kernel and not prefix else "forward"
+        forward = self._case(f"{prefix}{name}", runs, measured, lambda path: path in self.paths)
         forward = _with_overwriting(forward, runs)
         if shared is None:
             return [forward]
@@ -68,6 +72,22 @@ class ValueJudge:
             return section != "weights" or weight in self.weights
 
         return self._case(name, runs, measured, wanted)
+
+    def again(self, name: str, runs: Runs, ran: Run, measured: Measured) -> CaseVerdict:
+        """Judge another run of the candidate on the same inputs: its outputs are those that were judged already, or the
+        reference's."""
+
+        def wanted(path: str) -> bool:
+            return path in self.paths
+
+        found = self._compared(runs.theirs.values, ran.values, measured.own, wanted)
+        if not found.agrees:
+            found = self._compared(runs.mine.values, ran.values, measured.own, wanted)
+        dtype = coarsest_dtype(found)
+        verdict = CaseVerdict(
+            name=name, title="", outcome=AGREES, natural=found.leaves, leaves=found.leaves, judged_in=dtype
+        )
+        return decide(verdict, found, None)
 
     def outputs_agree(self, one: Mapping[str, Any], two: Mapping[str, Any], measured: Measured) -> bool:
         return self._compared(one, two, measured.own, lambda path: path in self.paths).agrees
@@ -205,6 +225,12 @@ def is_inexact(value: Any) -> bool:
     if isinstance(value, float | Bfloat16):
         return True
     return is_array(value) and str(value.dtype).removeprefix("torch.").startswith(("float", "bfloat", "complex"))
+
+
+def is_finite(value: Any) -> bool:
+    import numpy as np
+
+    return not is_inexact(value) or bool(np.isfinite(numbers_of(value)).all())
 
 
 def is_all_nan(value: Any) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import msgspec
@@ -24,6 +24,7 @@ from goldsmith.model_parity.modules import ModuleJudge
 from goldsmith.model_parity.noise import Measured, calls_of
 from goldsmith.model_parity.output_pairs import CannotPairOutputs
 from goldsmith.model_parity.result import CarriedWeights, ParityReport
+from goldsmith.model_parity.trials import try_again, try_structure
 from goldsmith.model_parity.weight_words import agrees_without, guess_notes
 from goldsmith.model_parity.words import arrangement, random_words, unseen_words
 from goldsmith.runs.conditions import WIDE
@@ -74,9 +75,10 @@ class _Judging:
     def report(self) -> ParityReport:
         self.on_step("describing both")
         self.both.described = self.both.reference.describe(), self.both.candidate.describe()
+        self.both.notes += self.both.request.notes
         for item, side in zip(self.both.described, SIDES, strict=True):
             self.both.notes += [f"the {side} {note}" for note in item.notes]
-        count = self.both.reference.draw_inputs()
+        draws = self.both.reference.draw_inputs()
         mine, theirs = self.both.described
         self.both.candidate.take_inputs(self.both.reference.inputs(foreign=mine.library != theirs.library))
         self.both.own_inputs = self.both.candidate.make_own_inputs()
@@ -86,11 +88,24 @@ class _Judging:
         )
         self.both.fit_inputs()
         self._carry()
+        count = draws.count("")
         sets = (
             self._judge_set(number, f"inputs {number + 1}: " if count > 1 else "", f" {number + 1} of {count}")
             for number in range(count)
         )
-        return self._report([case for cases in sets for case in cases])
+        cases = [case for cases in sets for case in cases]
+        if gravest(case.outcome for case in cases) == AGREES:
+            cases += self._judge_structured({number: name for number, name in enumerate(draws) if name})
+        return self._report(cases)
+
+    def _judge_structured(self, draws: Mapping[int, str]) -> Iterator[CaseVerdict]:
+        """Judge a kernel on inputs with structure."""
+        for number, name in draws.items():
+            self.on_step(f"trying {name}")
+            request = self.both.plain(number).under(outputs=tuple(self.both.pairs.paths))
+            found = try_structure(self.both, self.judge, name, request, self.on_step)
+            if found is not None:
+                yield found
 
     # --- weights ----------------------------------------------------------------------------------------------------
 
@@ -194,6 +209,9 @@ class _Judging:
             self.judged = before
             measured = self.both.measure(request, runs, told, more=True)
             looked = self._look_at_modules(request, runs, measured, list(cases), chance=chance)
+        if self.both.request.kernel and not number and gravest(case.outcome for case in looked) == AGREES:
+            told("running it again under other conditions")
+            looked += try_again(self.both, self.judge, base, runs, measured)
         in_doubt = bool(mine or theirs) and (bool(mine) or self.both.request.train)
         if in_doubt and gravest(case.outcome for case in looked) != AGREES:
             side = "reference" if mine else "candidate"

@@ -96,8 +96,8 @@ class ProcessSide:
         assert found is not None
         return found
 
-    def draw_inputs(self) -> int:
-        return self._ask(SideRequest(method="draw_inputs")).count
+    def draw_inputs(self) -> Sequence[str]:
+        return self._ask(SideRequest(method="draw_inputs")).draws
 
     def inputs(self, *, foreign: bool = False) -> str:
         return self._ask(SideRequest(method="inputs", foreign=foreign)).file

@@ -132,8 +132,8 @@ class Implementation(Protocol):
     def describe(self) -> Described:
         """Describe it."""
 
-    def draw_inputs(self) -> int:
-        """Make the inputs, and return how many sets there are."""
+    def draw_inputs(self) -> Sequence[str]:
+        """Make the inputs, and return for each set the structure that it was given, empty for those as they are."""
 
     def inputs(self, *, foreign: bool = False) -> Any:
         """Return the inputs in a form that `take_inputs` of another side accepts, also where its library is another."""
@@ -170,7 +170,9 @@ class Implementation(Protocol):
 class SideJob(msgspec.Struct, frozen=True, kw_only=True):
     """What a process is to build and answer for. `target` is `file.py:Name` or `package.module:Name`; with `setup`, a
     file that defines functions of these roles, it is the function's name. Expressions in `init` and `inputs` are
-    evaluated there and nowhere else; `convert` names a function. Results go into `folder`."""
+    evaluated there and nowhere else; `convert` names a function. Results go into `folder`. In the form of kernel
+    benchmarks, `init_from` and `inputs_from` name functions of the file `benchmark`, and a `kernel` is compared as
+    kernels are: without gradients, and with what code changes in its libraries watched."""
 
     role: str
     target: str
@@ -179,6 +181,10 @@ class SideJob(msgspec.Struct, frozen=True, kw_only=True):
     inputs: tuple[str, ...] = ()
     adapter: str = ""
     convert: str = ""
+    benchmark: str = ""
+    init_from: str = ""
+    inputs_from: str = ""
+    kernel: bool = False
     device: str = "cpu"
     dtype: str = ""
     seed: int = 42
@@ -224,6 +230,6 @@ class SideReply(msgspec.Struct, frozen=True, kw_only=True):
     described: Described | None = None
     loaded: Loaded | None = None
     own: OwnInputs | None = None
-    count: int = 0
+    draws: tuple[str, ...] = ()
     file: str = ""
     paths: tuple[str, ...] = ()

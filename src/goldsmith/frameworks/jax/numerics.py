@@ -134,6 +134,18 @@ def tolerate_nondeterminism() -> None:
     """Do nothing: nothing is refused."""
 
 
+def settings() -> dict[str, Any]:
+    return {}
+
+
+def settings_changed(before: Mapping[str, Any]) -> tuple[str, ...]:
+    return ()
+
+
+def functions() -> dict[str, Any]:
+    return {f"jax.numpy.{name}": item for name, item in vars(jnp).items() if callable(item)}
+
+
 def initial_seed() -> int | None:
     return None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -96,6 +96,18 @@ def seed(seed: int, *, threads: int | None = None, device: str = "") -> None:
 
 def tolerate_nondeterminism() -> None:
     """Do nothing: NumPy is deterministic."""
+
+
+def settings() -> dict[str, Any]:
+    return {}
+
+
+def settings_changed(before: Mapping[str, Any]) -> tuple[str, ...]:
+    return ()
+
+
+def functions() -> dict[str, Any]:
+    return {f"numpy.{name}": item for name, item in vars(np).items() if callable(item)}
 
 
 def initial_seed() -> int | None:

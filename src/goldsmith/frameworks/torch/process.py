@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
+from types import ModuleType
 from typing import Any
 
 import torch
+
+from goldsmith.frameworks.framework import Watch
 
 PACKAGES = ("torch",)
 
@@ -45,13 +50,133 @@ def has_device(device: str) -> bool:
 
 def environment(device: str) -> dict[str, Any]:
     """Return the fields of `gold.facts.Environment` that torch knows."""
+    unusual = unusual_settings()
     return {
         "torch": str(torch.__version__),
         "cpu_capability": torch.backends.cpu.get_cpu_capability(),
         "threads": torch.get_num_threads(),
+        **({"settings": unusual} if unusual else {}),
     } | ({"device": f"{device} ({torch.cuda.get_device_name(device)})"} if device.startswith("cuda") else {})
 
 
 def cpu_capability() -> str:
     """Name the instruction set that is used."""
     return torch.backends.cpu.get_cpu_capability()
+
+
+# --- settings that hold for the whole process, and functions: what one piece of code changes there, all others compute
+# with. A kernel that switches TF32 on, or exchanges a function of torch, bends the reference that runs beside it.
+
+_Setting = tuple[Callable[[], Any], Callable[[Any], Any]]
+
+
+def _attribute(owner: Any, name: str) -> _Setting:
+    return lambda: getattr(owner, name), lambda value: setattr(owner, name, value)
+
+
+def _autocast(device: str) -> _Setting:
+    def get() -> Any:
+        return torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else "off"
+
+    def put(value: Any) -> None:
+        torch.set_autocast_enabled(device, value != "off")
+        if value != "off":
+            torch.set_autocast_dtype(device, value)
+
+    return get, put
+
+
+_PRODUCTS: Any = torch.backends.cuda.matmul
+_CONVOLUTIONS: Any = torch.backends.cudnn
+_SETTINGS: dict[str, _Setting] = {
+    "precision of CUDA's products": _attribute(_PRODUCTS, "fp32_precision"),
+    "default dtype": (torch.get_default_dtype, torch.set_default_dtype),
+    "default device": (torch.get_default_device, torch.set_default_device),
+    "recording of gradients": (torch.is_grad_enabled, torch._C._set_grad_enabled),
+    "float32 matmul precision": (torch.get_float32_matmul_precision, torch.set_float32_matmul_precision),
+    "TF32 in matrix products": _attribute(_PRODUCTS, "allow_tf32"),
+    "TF32 in cuDNN": _attribute(_CONVOLUTIONS, "allow_tf32"),
+    "float16 sums in matrix products": _attribute(_PRODUCTS, "allow_fp16_reduced_precision_reduction"),
+    "bfloat16 sums in matrix products": _attribute(_PRODUCTS, "allow_bf16_reduced_precision_reduction"),
+    "float16 accumulation": _attribute(_PRODUCTS, "allow_fp16_accumulation"),
+    "autocast on the CPU": _autocast("cpu"),
+    "autocast on CUDA": _autocast("cuda"),
+    "cuDNN": _attribute(_CONVOLUTIONS, "enabled"),
+    "cuDNN benchmark": _attribute(_CONVOLUTIONS, "benchmark"),
+    "cuDNN deterministic": _attribute(_CONVOLUTIONS, "deterministic"),
+    "deterministic algorithms": (torch.get_deterministic_debug_mode, torch.set_deterministic_debug_mode),
+}
+"""How each is read and set, in an order in which the first set makes the others readable again."""
+_ONLY_CHOOSE = ("cuDNN", "cuDNN benchmark", "cuDNN deterministic", "deterministic algorithms")
+"""Settings that choose between algorithms, all of which are right: they are put back, and nothing is said."""
+_RECORDED = {
+    "default dtype": torch.float32,
+    "float32 matmul precision": "highest",
+    "TF32 in matrix products": False,
+    "TF32 in cuDNN": False,
+    "autocast on the CPU": "off",
+    "autocast on CUDA": "off",
+}
+"""What runs are made with unless their code says otherwise."""
+
+
+def _read() -> dict[str, Any]:
+    found = {}
+    for name, (get, _) in _SETTINGS.items():
+        with contextlib.suppress(AttributeError):  # older versions lack some
+            try:
+                found[name] = get()
+            except RuntimeError:  # set in two ways that torch does not mix
+                found[name] = "contradictory"
+    return found
+
+
+def unusual_settings() -> dict[str, str]:
+    """Return the settings, in words, that bear on bits and are not what runs are made with."""
+    now = _read()
+    return {name: _word(now[name]) for name, usual in _RECORDED.items() if now.get(name, usual) != usual}
+
+
+@contextlib.contextmanager
+def settings_kept(watch: Watch) -> Iterator[None]:
+    """Put back, at the end of this context, the settings that code has changed, and tell the watch which."""
+    before = _read()
+    try:
+        yield
+    finally:
+        watch.changed = settings_changed(before)
+        if _read() != before:
+            for name, value in before.items():
+                if value != "contradictory":
+                    _SETTINGS[name][1](value)
+
+
+def settings_changed(before: Mapping[str, Any]) -> tuple[str, ...]:
+    """Name the settings that are not what they were, of those that change what torch computes."""
+    now = _read()
+    changed = [name for name in before if now.get(name) != before[name] and name not in _ONLY_CHOOSE]
+    return tuple(f"{name} from {_word(before[name])} to {_word(now.get(name))}" for name in changed)
+
+
+def _word(value: Any) -> str:
+    return str(value).removeprefix("torch.")
+
+
+settings = _read
+
+
+def functions() -> dict[str, Any]:
+    """Return torch's functions, and the methods of its classes, by name."""
+    places: dict[str, Any] = {"torch": torch, "torch.Tensor": torch.Tensor, "torch.cuda": torch.cuda}
+    for name in ("nn.functional", "nn.init", "linalg", "fft", "special", "testing", "random", "autograd"):
+        owner: Any = torch
+        for part in name.split("."):
+            owner = getattr(owner, part)
+        places[f"torch.{name}"] = owner
+    places |= {f"torch.nn.{name}": item for name, item in vars(torch.nn).items() if isinstance(item, type)}
+    return {
+        f"{place}.{name}": item
+        for place, owner in places.items()
+        for name, item in list(vars(owner).items())
+        if callable(item) and not isinstance(item, ModuleType)
+    }

@@ -20,6 +20,7 @@ from goldsmith.frameworks.devices import NoSuchDevice, check_device
 from goldsmith.frameworks.framework import active, adopted, is_module, models_of, registered
 from goldsmith.recipe.seeding import seed_everything
 from goldsmith.runs.implementation import SideJob, SideProblem
+from goldsmith.runs.live.global_changes import GlobalChanges
 from goldsmith.runs.live.model_facts import kind_of
 from goldsmith.runs.live.run_record import failure_of
 
@@ -47,6 +48,8 @@ class Built:
     loss: Callable[[Any], Any] | None = None
     optimizer: Callable[[Any], Any] | None = None
     convert: Callable[[Any], Any] | None = None
+    before: GlobalChanges | None = None
+    """What libraries were like before the code of a kernel was imported."""
 
 
 def build(job: SideJob) -> Built:
@@ -64,11 +67,52 @@ def _from_target(job: SideJob) -> Built:
     file, _, name = job.target.rpartition(":")
     if not file or not name:
         raise CannotBuild("it names no model", kind="usage", wanted=f"{file or name or 'file.py'}:Name")
-    module = _import(file, job.root, wanted=_TARGET_FORMS)
+    benchmark = _import(job.benchmark, job.root, wanted=_TARGET_FORMS) if job.benchmark else None
+    before = GlobalChanges() if job.kernel else None
+    is_benchmark = benchmark is not None and job.role == "reference"
+    module = benchmark if is_benchmark else _import(file, job.root, wanted=_TARGET_FORMS)
+    assert module is not None
     found = adopted(_attribute(module, name))
-    target = _make(found, job, vars(module))
+    seed_everything(job.seed, threads=job.threads, device=job.device)
+    target = _make(found, job, vars(module), benchmark)
     draw = _draw if job.role == "reference" else _draw_own
-    return Built(_place(target, job), [draw(text, vars(module)) for text in job.inputs] or None)
+    inputs: Any = [draw(text, vars(module)) for text in job.inputs] or None
+    if benchmark is not None and job.inputs_from and job.role == "reference":
+        make = _guarded(_benchmark_function(benchmark, job, job.inputs_from))
+        assert make is not None
+        inputs = functools.partial(_as_arguments, make)
+    return Built(_place(target, job), inputs, before=before)
+
+
+def _benchmark_function(benchmark: ModuleType, job: SideJob, name: str) -> Callable[[], Any]:
+    """Find a function of the file of a benchmark that says what both are built or called with."""
+    try:
+        found = _attribute(benchmark, name)
+    except CannotBuild as problem:
+        told = msgspec.structs.replace(problem.problem, subject=job.benchmark)
+        raise CannotBuild(**msgspec.structs.asdict(told)) from None
+    if not callable(found):
+        message = f"its {name} is {kind_of(found)}, not a function"
+        raise CannotBuild(message, kind="usage", subject=job.benchmark, wanted=f"a function {name}()")
+    function: Callable[[], Any] = found
+    return function
+
+
+def _as_arguments(make: Callable[[], Any]) -> Any:
+    """Return what a benchmark draws, a list of positional arguments, as one set of inputs."""
+    given = make()
+    return tuple(given) if isinstance(given, list) else given
+
+
+def _benchmark_arguments(benchmark: ModuleType, job: SideJob) -> tuple[list[Any], dict[str, Any]]:
+    """Return the arguments that a benchmark builds models with: a list of them, named ones, or a pair of both."""
+    given = _guard(_benchmark_function(benchmark, job, job.init_from), f"{job.init_from}() fails")
+    if isinstance(given, dict):
+        return [], given
+    items = list(given) if isinstance(given, list | tuple) else [given]
+    if len(items) == 2 and isinstance(items[0], list | tuple) and isinstance(items[1], dict):
+        return list(items[0]), items[1]
+    return items, {}
 
 
 def _from_setup(job: SideJob) -> Built:
@@ -176,7 +220,7 @@ def _is_own(value: Any, module: ModuleType) -> bool:
 # --- building ---------------------------------------------------------------------------------------------------------
 
 
-def _make(found: Any, job: SideJob, names: Mapping[str, Any]) -> Any:
+def _make(found: Any, job: SideJob, names: Mapping[str, Any], benchmark: ModuleType | None = None) -> Any:
     """Build a class, or call a function that builds a model where `--init` gives its arguments."""
     if is_module(found) and job.init is not None:
         raise CannotBuild("it is a model that is built already", kind="usage", wanted="its class, or leave --init out")
@@ -184,6 +228,10 @@ def _make(found: Any, job: SideJob, names: Mapping[str, Any]) -> Any:
         raise CannotBuild(f"it is {kind_of(found)}, which cannot be called", kind="usage", wanted="a class or function")
     if not inspect.isclass(found) and job.init is None:
         return found
+    if benchmark is not None and job.init_from and job.init is None:
+        args, kwargs = _benchmark_arguments(benchmark, job)
+        seed_everything(job.seed, threads=job.threads, device=job.device)  # both draw the same weights
+        return _guard(lambda: found(*args, **kwargs), f"cannot be built with {job.init_from}()")
     text = job.init or ""
     args, kwargs = _evaluate(f"_arguments({text})", {**names, "_arguments": _arguments}, "--init", text)
     failing = "cannot be built with --init" if text else "cannot be built without --init"

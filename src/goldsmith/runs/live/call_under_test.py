@@ -27,7 +27,7 @@ class CallUnderTest(LiveSide):
         self.draws_inputs = callable(inputs) and not is_array(inputs)
         self.returned: Any = None
         self.error: BaseException | None = None
-        if self.draw_inputs() != 1:
+        if len(self.draw_inputs()) != 1:
             raise NotOneSetOfInputs()
 
     def _received(self, returned: Any) -> None:

@@ -26,6 +26,8 @@ from goldsmith.runs.implementation import (
 )
 from goldsmith.runs.live.arrangements import arranged_weights
 from goldsmith.runs.live.calls_alone import calls_alone
+from goldsmith.runs.live.earlier_calls import called_after, shared_with_inputs
+from goldsmith.runs.live.global_changes import GlobalChanges
 from goldsmith.runs.live.guessed_places import idle_lines, load_notes, renamed_by, with_guesses
 from goldsmith.runs.live.model_facts import (
     arrays_in,
@@ -47,6 +49,7 @@ from goldsmith.runs.live.model_facts import (
 from goldsmith.runs.live.own_inputs import own_input_sets, same_inputs
 from goldsmith.runs.live.returned_values import InputSet, copied, input_sets, moved, named_values
 from goldsmith.runs.live.run_record import failure_of, trace_of, what_drew
+from goldsmith.runs.live.structured_inputs import structured
 from goldsmith.runs.requests import RunRequest
 from goldsmith.runs.run import Run, RunFacts
 from goldsmith.weights.held_numbers import numbers_held, pairs_by_numbers, rounded
@@ -58,7 +61,8 @@ from goldsmith.weights.transplant import CannotPlace
 
 class LiveSide:
     """A model or function. `loss` makes a number of what it returns, `optimizer` an optimiser of its parameters,
-    `convert` its weights of another one's."""
+    `convert` its weights of another one's. A `kernel` gets inputs with structure, too, and records no gradients;
+    what it changes in libraries is told, and what was changed `before`."""
 
     def __init__(
         self,
@@ -71,7 +75,10 @@ class LiveSide:
         loss: Callable[[Any], Any] | None = None,
         optimizer: Callable[[Any], Any] | None = None,
         dtype: str = "",
+        device: str = "",
         copied: bool = True,
+        kernel: bool = False,
+        before: GlobalChanges | None = None,
     ) -> None:
         target = adopted(target)
         self._target, self._given, self._seed = target, inputs, seed
@@ -86,6 +93,8 @@ class LiveSide:
         self._rows: Mapping[str, tuple[int, ...]] = {}
         self._inputs: list[InputSet] = []
         self._has_run = False
+        self._device, self._kernel = device if device != "cpu" else "", kernel
+        self._changes = before or GlobalChanges(functions=kernel)
 
     # --- before a run -----------------------------------------------------------------------------------------------
 
@@ -100,10 +109,13 @@ class LiveSide:
         self.run(RunRequest(case="0"))
         return self.describe()
 
-    def draw_inputs(self) -> int:
+    def draw_inputs(self) -> Sequence[str]:
         with random_state_kept(self._seed):
             self._inputs = input_sets(self._given)
-        return len(self._inputs)
+        made = structured(self._inputs[0], self._seed) if self._kernel else {}
+        names = [*("" for _ in self._inputs), *made]
+        self._inputs += made.values()
+        return names
 
     def inputs(self, *, foreign: bool = False) -> list[InputSet]:
         return self._inputs
@@ -228,6 +240,7 @@ class LiveSide:
             tracer.detach()
         values = {path: arrays_of(item).copy(item) if is_array(item) else item for path, item in values.items()}
         drew = what_drew(tracer, self._target, self._working) if len(before) == len(after) and before != after else ""
+        facts["changed"] = self._changes.found(watch.changed)
         return Run(RunFacts(drew=drew, pure=watch.pure, **facts), values, trace_of(tracer) if wanted.traced else None)
 
     def _raised(self, error: BaseException) -> None:
@@ -239,12 +252,12 @@ class LiveSide:
     def _once(self, request: RunRequest) -> tuple[dict[str, Any], dict[str, Any]]:
         wanted = request.conditions
         args, kwargs, before = self._arguments(request)
-        total: Any = None
+        given, recycled, total = InputSet(args, kwargs), False, None
         passed: dict[str, Any] = {}
         if wanted.gradients:
             returned, total, args, kwargs, passed = self._backward(args, kwargs, wanted.outputs)
         else:
-            returned = self._call(*args, **kwargs)
+            returned, recycled = called_after(self._call, given, wanted.before)
         self._received(returned)
         values, skipped, container = named_values(returned)
         after = arrays_in(InputSet(args, kwargs))
@@ -252,6 +265,7 @@ class LiveSide:
             name for name, item in after.items() if name in before and array_hash(detached(item)) != before[name]
         ]
         facts: dict[str, Any] = {"skipped": skipped, "returned": container, "overwrote": tuple(changed)}
+        facts |= {"recycled": recycled, "shares": shared_with_inputs(returned, given)}
         if wanted.traced and self._working is not None:
             facts["unused"] = self._models.unused_parameters(self._working.module, returned)
         if wanted.gradients and total is None:
@@ -281,7 +295,7 @@ class LiveSide:
         """Return fresh arguments, and hashes of what they hold."""
         given, wanted = self._inputs[int(request.case)], request.conditions
         dtype = wanted.inputs_as or self._dtype_of(wanted)
-        device = device_of(self._call)
+        device = device_of(self._call) or self._device or None
         generator = generator_of(wanted.noise) if wanted.noise is not None else None
 
         def fresh(array: Any) -> Any:
@@ -362,7 +376,8 @@ class LiveSide:
                         {name: arrays_of(item).cast(item, dtype) for name, item in self._floating().items()}
                     )
             if library is not None:
-                stack.enter_context(library.numerics.with_gradients())
+                learns, numerics = not self._kernel or wanted.gradients or wanted.steps, library.numerics
+                stack.enter_context(numerics.with_gradients() if learns else numerics.without_gradients())
             yield stack.enter_context(conditions(wanted))
 
     def _dtype_of(self, wanted: Conditions) -> str:
@@ -375,8 +390,6 @@ class LiveSide:
         found = {name: item for name, item in self._reference.items() if name in known and is_floating(item)}
         coarser = dtype_of(self._call) != coarsest_dtype(found.values())
         return found if coarser and own else {}
-
-    # --- modules alone ----------------------------------------------------------------------------------------------
 
     def call(self, wanted: Conditions, calls: Sequence[GivenCall]) -> list[Run]:
         assert self._working is not None

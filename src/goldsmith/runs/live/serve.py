@@ -58,7 +58,10 @@ class Server:
             loss=built.loss,
             optimizer=built.optimizer,
             dtype=job.dtype,
+            device=job.device,
             copied=False,
+            kernel=job.kernel,
+            before=built.before,
         )
 
     def answer(self, request: SideRequest) -> SideReply:
@@ -67,7 +70,7 @@ class Server:
             case "describe":
                 return SideReply(described=self._side.describe())
             case "draw_inputs":
-                return SideReply(count=self._side.draw_inputs())
+                return SideReply(draws=tuple(self._side.draw_inputs()))
             case "inputs":
                 return SideReply(file=self._write_inputs(foreign=request.foreign))
             case "take_inputs":

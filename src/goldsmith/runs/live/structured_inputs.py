@@ -60,16 +60,15 @@ _MADE: Mapping[str, Callable[[Any, np.random.Generator], Any]] = MappingProxyTyp
         "one huge value": _one_huge,
     }
 )
-DRAWS = tuple(_MADE)
-"""The one last that may be refused by an assertion on a device, after which nothing runs there any more."""
+"""The one last that an assertion may refuse, after which nothing runs on a GPU any more."""
 
 
-def structured(given: InputSet, seed: int) -> list[InputSet]:
-    """Return a set for each of `DRAWS`; none where there is nothing to give structure to."""
+def structured(given: InputSet, seed: int) -> dict[str, InputSet]:
+    """Return a set for each structure; none where there is nothing to give it to."""
     floating = [item for item in arrays_in(given).values() if is_floating(item) and 0 not in item.shape and item.shape]
     if not floating or sum(int(np.prod(item.shape)) for item in floating) > MOST_ELEMENTS:
-        return []
-    return [_changed(given, make, np.random.default_rng(seed)) for make in _MADE.values()]
+        return {}
+    return {name: _changed(given, make, np.random.default_rng(seed)) for name, make in _MADE.items()}
 
 
 def other_contents(array: Any, number: int) -> Any:

@@ -1,0 +1,107 @@
+"""Trials of a kernel: what users of kernel benchmarks have found to pass a comparison of outputs, each with a name.
+
+Runs under other conditions on the same inputs must give the same outputs, those on inputs with structure must agree
+with the reference's. What the reference does not stand either is not tried.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Any
+
+import msgspec
+
+from goldsmith.errors.base import GoldsmithError
+from goldsmith.judge.verdicts import AGREES, DIFFERS, CaseVerdict
+from goldsmith.model_parity.both_sides import BothSides, Runs
+from goldsmith.model_parity.judge import ValueJudge, is_finite, is_near
+from goldsmith.model_parity.noise import Measured
+from goldsmith.runs.requests import RunRequest
+from goldsmith.runs.run import Run
+
+AGAIN: Mapping[str, tuple[Mapping[str, Any], str]] = MappingProxyType(
+    {
+        "uninitialised memory": ({"memory": "marked"}, "it returns memory that it has not written"),
+        "same buffer, new contents": (
+            {"before": "same buffer"},
+            "it was called before with the same buffer, and what came back is not for its contents now",
+        ),
+        "eleventh call": ({"before": "ten calls"}, "what its eleventh call returns is not for what it was given"),
+    }
+)
+"""By name, the conditions of a further run on the same inputs, and what it means if it differs."""
+PREVIOUS_OUTPUT, OWN_MEMORY, LIBRARIES = "previous output", "memory of its own", "libraries as they were"
+
+
+def try_again(
+    both: BothSides, judge: ValueJudge, base: RunRequest, runs: Runs, measured: Measured
+) -> list[CaseVerdict]:
+    """Run the candidate on the same inputs under other conditions, and look at what it has left behind."""
+    found = []
+    ran = runs.theirs
+    recycled = False
+    for name, (changes, meaning) in AGAIN.items():
+        asked = base.under(gradients=False, traced=False, **changes)
+        mine = both.reference.run(asked)
+        if mine.facts.failure is not None or not judge.outputs_agree(runs.mine.values, mine.values, measured):
+            what = mine.facts.failure.message if mine.facts.failure is not None else "returns something else"
+            both.notes.append(f"not tried: {name}, since the reference itself {what}")
+            continue
+        ran = both.candidate_run(both.their(asked))
+        recycled |= ran.facts.recycled and not mine.facts.recycled
+        if ran.facts.failure is not None:
+            found.append(_wrong(name, "raised", f"it fails there: {ran.facts.failure.message}"))
+            continue
+        verdict = judge.again(name, runs, ran, measured)
+        if verdict.outcome == DIFFERS and verdict.kind == "values":
+            verdict = msgspec.structs.replace(verdict, reason=meaning)
+        found.append(verdict)
+    return [*found, *_left_behind(runs, ran, recycled=recycled)]
+
+
+def _left_behind(runs: Runs, last: Run, *, recycled: bool) -> Iterator[CaseVerdict]:
+    reason = "a later call writes over what an earlier one returned" if recycled else ""
+    yield _verdict(PREVIOUS_OUTPUT, "recycled", reason)
+    shared = [name for name in runs.theirs.facts.shares if name not in runs.mine.facts.shares]
+    names = f"input {', '.join(shared)}"
+    reason = f"what it returns is memory of its {names}, and the reference's is not" if shared else ""
+    yield _verdict(OWN_MEMORY, "shares", reason)
+    changed = [item for item in last.facts.changed if item not in runs.mine.facts.changed]
+    yield _verdict(LIBRARIES, "settings", f"it changes {'; '.join(changed)}" if changed else "")
+
+
+def try_structure(
+    both: BothSides, judge: ValueJudge, name: str, request: RunRequest, told: Callable[[str], None]
+) -> CaseVerdict | None:
+    """Compare both on inputs with structure; None, with a note, where nothing can be said there."""
+    try:
+        mine = both.reference.run(request)
+    except GoldsmithError as problem:  # the GPU refuses to go on
+        both.notes.append(f"not tried: {name}, since the reference fails there: {problem.sentence()}")
+        return None
+    if mine.facts.failure is not None or not all(is_finite(mine.values[path]) for path in judge.paths):
+        what = "fails there" if mine.facts.failure is not None else "returns numbers there that are not finite"
+        both.notes.append(f"not tried: {name}, since the reference itself {what}")
+        return None
+    theirs = both.candidate_run(both.their(request))
+    if theirs.facts.failure is not None:
+        return _wrong(name, "raised", f"it fails there: {theirs.facts.failure.message}")
+    runs = both.both(request, traced=False)
+    for more in (False, True):
+        verdict = judge.values("", runs, both.measure(request, runs, told, more=more), None)[0]
+        if not is_near(verdict):
+            break
+    verdict = msgspec.structs.replace(verdict, name=name)
+    if verdict.outcome not in (AGREES, DIFFERS):
+        both.notes.append(f"not decided: {name}: {verdict.reason}")
+        return None
+    return verdict
+
+
+def _verdict(name: str, kind: str, reason: str) -> CaseVerdict:
+    return _wrong(name, kind, reason) if reason else CaseVerdict(name=name, title="", outcome=AGREES)
+
+
+def _wrong(name: str, kind: str, reason: str) -> CaseVerdict:
+    return CaseVerdict(name=name, title="", outcome=DIFFERS, kind=kind, reason=reason)
