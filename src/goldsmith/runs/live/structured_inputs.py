@@ -23,7 +23,7 @@ _CLUSTERS = (0.1, 0.35, 0.6, 0.9)
 _JITTER = 1e-3
 _HUGE = 1000.0
 """Times the largest number: far past where an exponential overflows, and still a number in float16."""
-_TAME, _WILD, _HEAD = 0.1, 30.0, 0.9
+_TAME, _WILD, _HEAD = 0.1, 100.0, 0.9
 
 
 def _ragged(values: Any, generator: np.random.Generator) -> Any:
