@@ -22,7 +22,6 @@ from dataclasses import dataclass
 
 from corpora.kernels import DTYPES, Kernel, kernels
 
-
 _MEANT = {"agrees": "are right", "differs": "are wrong"}
 
 
@@ -79,7 +78,7 @@ def rows(chosen: Sequence[str], dtypes: Sequence[str], device: str, jobs: int) -
         for dtype in dtypes
     ]
     with ThreadPoolExecutor(jobs) as pool:
-        yield from pool.map(lambda item: row(*item, device), wanted)
+        yield from pool.map(lambda item: row(item[0], item[1], device), wanted)
 
 
 def table(found: Sequence[Row]) -> str:
@@ -103,9 +102,7 @@ def _cell(item: Row) -> str:
 def summary(found: Sequence[Row]) -> str:
     """Count right and wrong kernels, and what was said of them."""
     counted = collections.Counter((item.dtype, _MEANT[item.kernel.outcome(item.dtype)], item.said) for item in found)
-    lines = [
-        f"{dtype}: {count} that must be judged {wanted}: {said}" for (dtype, wanted, said), count in counted.items()
-    ]
+    lines = [f"{dtype}: of those that {meant}, {count}: {said}" for (dtype, meant, said), count in counted.items()]
     wrong = sum(not item.is_right for item in found)
     seconds = sorted(item.seconds for item in found)
     return "\n".join([*lines, f"wrong verdicts: {wrong}; each took {seconds[len(seconds) // 2]:.1f} s in the middle"])

@@ -21,16 +21,20 @@ MOST_ELEMENTS = 2**26
 _CLUSTERS = (0.1, 0.35, 0.6, 0.9)
 """Quantiles of the input's own numbers, around which all of them lie."""
 _JITTER = 1e-3
+_NEARLY = 0.01
+"""Of the largest number: inputs that come so near to zero may be zero."""
 _HUGE = 1000.0
 """Times the largest number: far past where an exponential overflows, and still a number in float16."""
 _TAME, _WILD, _HEAD = 0.1, 100.0, 0.9
 
 
 def _ragged(values: Any, generator: np.random.Generator) -> Any:
-    """End each row early, as sequences of several lengths do."""
+    """End rows early, as sequences of several lengths do; the first is short, and the last is as long as can be."""
     rows = values.reshape(-1, values.shape[-1])
     ends = generator.integers(1, rows.shape[1] + 1, size=len(rows))
-    padding = 0.0 if values.min() <= 0 <= values.max() else values.flat[np.abs(values).argmin()]
+    ends[0], ends[-1] = max(1, rows.shape[1] // 4), rows.shape[1]
+    least = values.flat[np.abs(values).argmin()]
+    padding = 0.0 if abs(least) < _NEARLY * np.abs(values).max() else least
     return np.where(np.arange(rows.shape[1]) < ends[:, None], rows, padding).reshape(values.shape)
 
 
