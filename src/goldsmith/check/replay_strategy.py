@@ -11,7 +11,8 @@ import msgspec
 from goldsmith.check.replay_workspace import ReplayWorkspace
 from goldsmith.judge.case import SECOND_RUNS, Judge, is_close, is_settled, only_raised_in_float64
 from goldsmith.judge.criteria import Criteria
-from goldsmith.judge.decision import is_rounding
+from goldsmith.judge.decision import is_off_in_float64, is_rounding, natural_dtype
+from goldsmith.judge.follows_dtype import inner_dtypes, nudges
 from goldsmith.judge.reduced_precision import needs_dtypes
 from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, ERROR, CaseVerdict
 from goldsmith.runs.conditions import DTYPES, FLOAT64, PLAIN, REPEAT, STRICT, TRACED, Conditions
@@ -150,6 +151,20 @@ class ReplayStrategy:
             name for name in cases if needs_dtypes(self.verdicts[name], self.judge.golds[name], self.replays[name])
         ]
         for name, replay in self.workspace.run(dict.fromkeys(close, (DTYPES,)), self.layouts).items():
+            self.replays[name] = self.replays[name].joined(replay)
+            self._judge([name])
+        self._look_inside(cases)
+
+    def _look_inside(self, cases: Sequence[str]) -> None:
+        """Find out whether what is off in float64 alone is rounded inside, by runs on inputs that are moved a little:
+        then its own dtype decides."""
+        wanted = {
+            name: tuple(run for dtype in inner_dtypes(natural_dtype(self.verdicts[name])) for run in nudges(dtype))
+            for name in cases
+            if is_off_in_float64(self.verdicts[name])
+        }
+        wanted = {name: runs for name, runs in wanted.items() if runs and runs[0].name not in self.replays[name].runs}
+        for name, replay in self.workspace.run(wanted, self.layouts).items() if wanted else ():
             self.replays[name] = self.replays[name].joined(replay)
             self._judge([name])
 

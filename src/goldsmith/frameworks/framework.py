@@ -47,6 +47,10 @@ class Watch:
         self.changed: tuple[str, ...] = ()
 
 
+_WATCHES: list[Watch] = []
+"""Those of the conditions that are held now."""
+
+
 class Framework:
     """A library of arrays or models, by the name of its module, and the package with what Goldsmith knows of it."""
 
@@ -223,10 +227,23 @@ def conditions(**wanted: Any) -> Iterator[Watch]:
     on_draw:        call this when random numbers have been drawn
     """
     watch = Watch()
-    with contextlib.ExitStack() as stack:
-        for item in active():
-            stack.enter_context(item.numerics.conditions(watch, **wanted))
-        yield watch
+    _WATCHES.append(watch)
+    try:
+        with contextlib.ExitStack() as stack:
+            for item in active():
+                stack.enter_context(item.numerics.conditions(watch, **wanted))
+            yield watch
+    finally:
+        _WATCHES.remove(watch)
+
+
+@contextlib.contextmanager
+def rounding_unnoted() -> Iterator[None]:
+    """Round within this context without that being held against the run: others take the place of these numbers."""
+    before = [(watch, watch.pure, watch.foreign) for watch in _WATCHES]
+    yield
+    for watch, pure, foreign in before:
+        watch.pure, watch.foreign = pure, foreign
 
 
 @contextlib.contextmanager

@@ -19,6 +19,12 @@ _SHORT_BITS, _MAX_SPARE_BITS = 4, 8
 that most numbers around it are: by chance a number of float32 below 1,000 is one of these once in a thousand times."""
 
 
+def last_place(dtype: str) -> float | None:
+    """Return the unit in the last place of a floating dtype, of numbers around 1; None for any other dtype."""
+    bits = BITS.get(_SAME.get(dtype, dtype))
+    return None if bits is None else float(2.0 ** (1 - bits))
+
+
 def is_exact(values: Array, dtype: str) -> bool:
     """Say whether no number shows that it was ever rounded: whole numbers, zeros, halves."""
     import numpy as np

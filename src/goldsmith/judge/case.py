@@ -25,10 +25,10 @@ from goldsmith.judge.decision import (
     inconclusive,
     is_rounding,
     moved_by_rounding,
-    sharper,
     shown_path,
     undecided,
 )
+from goldsmith.judge.follows_dtype import inner_dtypes, is_nudged, nudges, rounds_inside
 from goldsmith.judge.reduced_precision import coarser_dtype, is_unseen
 from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, CUT_OFF, DIFFERS, ERROR, CaseVerdict
 from goldsmith.judge.weight_caveat import with_caveat
@@ -36,6 +36,7 @@ from goldsmith.runs.run import CaseRuns, Failure
 
 if TYPE_CHECKING:
     from goldsmith.gold.load import GoldCase
+    from goldsmith.gold.tolerances import Tolerance
     from goldsmith.weights.rules import Adapter
 
 SECOND_RUNS = ("traced", "repeat")
@@ -83,7 +84,8 @@ class Judge:
             return []
         met = self._met(verdict)
         in_float64 = {leaf.path for leaf in verdict.leaves} if verdict.judged_in == "float64" else set()
-        tolerances = {path: sharper(item) if path in in_float64 else item for path, item in met.tolerances.items()}
+        sharp = {path: item for path, item in met.sharp_tolerances.items() if path in in_float64}
+        tolerances = {**met.tolerances, **sharp}
         allowed = met.gold.entry.allowed
         return [path for path in undecided(tolerances, verdict.natural) if not is_allowed(allowed, path, ALLOWED_NOISE)]
 
@@ -134,7 +136,7 @@ def judge_case(criteria: Criteria, replayed: CaseRuns, *, guessing: bool = True)
     """Judge one case, before anything is known about its modules; with `guessing`, also guess at what went wrong."""
     gold = criteria.gold
     verdict = CaseVerdict(name=gold.name, title=gold.entry.title, outcome=AGREES)
-    failed = next((item.failure for run, item in replayed.runs.items() if item.failure and run != "dtypes"), None)
+    failed = next((item.failure for run, item in replayed.runs.items() if item.failure and not _is_aside(run)), None)
     first = replayed.first
     late = failed is not None and first.failure is None
     if failed is not None and not (late and only_raised_in_float64(replayed)):
@@ -167,9 +169,14 @@ def is_close(verdict: CaseVerdict) -> bool:
 def only_raised_in_float64(replayed: CaseRuns) -> bool:
     """Return whether only the run in float64 raised: much code is written for one dtype, and is then judged in that
     dtype, with a note. A process that died does not count."""
-    fine = all(item.failure is None for run, item in replayed.runs.items() if run not in ("float64", "dtypes"))
+    fine = all(item.failure is None for run, item in replayed.runs.items() if run != "float64" and not _is_aside(run))
     failure = replayed.runs["float64"].failure if "float64" in replayed.runs else None
     return fine and failure is not None and failure.kind not in CUT_OFF
+
+
+def _is_aside(run: str) -> bool:
+    """Return whether a run only tells more about others: that it fails says nothing."""
+    return run == "dtypes" or is_nudged(run)
 
 
 def _judge(verdict: CaseVerdict, met: str, criteria: Criteria, replayed: CaseRuns, guessing: bool) -> CaseVerdict:
@@ -207,7 +214,7 @@ def _judge(verdict: CaseVerdict, met: str, criteria: Criteria, replayed: CaseRun
         notes=tuple(notes),
     )
     inside = coarser_dtype(gold, replayed)
-    wide, why_not = _in_float64(criteria, replayed, expected, guessing)
+    wide, why_not = _in_float64(criteria, replayed, expected, guessing, coarsest_dtype(natural))
     if wide is None:
         verdict = msgspec.structs.replace(
             verdict,
@@ -222,9 +229,9 @@ def _distance(verdict: CaseVerdict) -> float:
 
 
 def _in_float64(
-    criteria: Criteria, replayed: CaseRuns, expected: Mapping[str, Any], guessing: bool
+    criteria: Criteria, replayed: CaseRuns, expected: Mapping[str, Any], guessing: bool, dtype: str
 ) -> tuple[Comparison | None, str]:
-    """Compare with gold's float64 reference, or say why there is no comparison."""
+    """Compare with gold's float64 reference, or say why there is no comparison. Its own is `dtype`."""
     gold = criteria.gold
     run = replayed.runs.get("float64")
     if not gold.reference or run is None:
@@ -240,9 +247,12 @@ def _in_float64(
     selected, _ = _select_leaves(replayed.values("float64"), wanted)
     actual = {path: numbers_of(selected[path]) for path in wanted if _is_number(selected.get(path))}
     for path in (path for path in actual if is_float64(wanted[path]) and not is_float64(actual[path])):
-        dtype = computed_dtype(actual[path], "float64")
-        return None, f"{shown_path(path)} is rounded to {dtype} in a run in float64, too"
-    limits = {path: sharper(criteria.tolerances[path]) for path in wanted}
+        inside = computed_dtype(actual[path], "float64")
+        return None, f"{shown_path(path)} is rounded to {inside} in a run in float64, too"
+    limits = {path: criteria.sharp_tolerances[path] for path in wanted}
+    inner = _rounded_inside(criteria, replayed, actual, wanted, limits, dtype)
+    if inner:
+        return None, f"it rounds to {inner} inside, whatever it is given"
     comparison = criteria.compare_once(
         "float64",
         [replayed.first, run],
@@ -250,6 +260,26 @@ def _in_float64(
         lambda: compare(actual, wanted, tolerances=limits, noisy=gold.noisy, equal_nan=list(wanted), guessing=guessing),
     )
     return comparison, ""
+
+
+def _rounded_inside(
+    criteria: Criteria,
+    replayed: CaseRuns,
+    actual: Mapping[str, Any],
+    wanted: Mapping[str, Any],
+    limits: Mapping[str, Tolerance],
+    dtype: str,
+) -> str:
+    """Return what it rounds to inside, where it was run to find that out, if nothing but that is off in float64. Its
+    own dtype is `dtype`."""
+    for inner in inner_dtypes(dtype):
+        moved = [replayed.runs.get(item.name) for item in nudges(inner)]
+        if any(run is None or run.failure is not None for run in moved):
+            continue
+        fine, coarse = (_select_leaves(run.values, wanted)[0] for run in moved if run is not None)
+        if rounds_inside(dtype, (actual, fine, coarse), wanted, limits, criteria.expected, criteria.gold.noisy):
+            return inner
+    return ""
 
 
 def _is_number(leaf: Any) -> bool:

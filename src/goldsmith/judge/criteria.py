@@ -14,6 +14,7 @@ from goldsmith.foundation.nested import walk
 from goldsmith.gold.arrays import judged_part, leaf_facts
 from goldsmith.gold.precision import is_float64
 from goldsmith.gold.tolerances import Tolerance
+from goldsmith.judge.decision import sharper
 from goldsmith.runs.run import Run
 
 if TYPE_CHECKING:
@@ -40,6 +41,12 @@ class Criteria:
     @cached_property
     def tolerances(self) -> Mapping[str, Tolerance]:
         return tolerances_of(self.gold)
+
+    @cached_property
+    def sharp_tolerances(self) -> Mapping[str, Tolerance]:
+        """Return what a run in float64 is judged by."""
+        dtypes = {item.path: item.dtype for item in self.gold.entry.tensors}
+        return {path: sharper(item, dtypes[path]) for path, item in self.tolerances.items()}
 
     @cached_property
     def float64_paths(self) -> list[str]:

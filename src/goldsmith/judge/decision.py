@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from goldsmith.comparison.results import Comparison, LeafComparison
+from goldsmith.gold.precision import last_place
 from goldsmith.gold.tolerances import BLIND, NOISY_SAFETY, SAFETY, Tolerance, blind_paths
 from goldsmith.judge.policy import FINEST, NEAR, ROUNDING, SHARPER
 from goldsmith.judge.reduced_precision import eps_of, explains
@@ -101,20 +102,22 @@ def inconclusive(verdict: CaseVerdict, why: str, cancels: Cancellation | None = 
     return msgspec.structs.replace(verdict, outcome=INCONCLUSIVE, kind=INCONCLUSIVE, reason=why, cancels=cancels)
 
 
-def sharper(tolerance: Tolerance) -> Tolerance:
-    """Tighten a tolerance for float64. Pinned ones stay: a person decided them, while the others were measured in
-    float32."""
+def sharper(tolerance: Tolerance, dtype: str = "") -> Tolerance:
+    """Tighten a tolerance for float64: the more, the coarser the dtype is that it was measured in. Pinned ones stay: a
+    person decided them."""
     if tolerance.kind == "pinned" or tolerance.l2 is None or tolerance.max is None:
         return tolerance
+    eps, single = last_place(dtype), last_place("float32")
+    share = SHARPER * min(1.0, single / eps) if eps and single else SHARPER
 
     def limit(value: float) -> float:
-        return min(max(value * SHARPER, FINEST), value)
+        return min(max(value * share, FINEST), value)
 
     return msgspec.structs.replace(
         tolerance,
         l2=limit(tolerance.l2),
         max=limit(tolerance.max),
-        noisy_limit=min(max(tolerance.noisy_limit * SHARPER, tolerance.scale * FINEST), tolerance.noisy_limit),
+        noisy_limit=min(max(tolerance.noisy_limit * share, tolerance.scale * FINEST), tolerance.noisy_limit),
     )
 
 
@@ -130,6 +133,17 @@ def coarsest_dtype(comparison: Comparison) -> str:
     """Return the smallest floating dtype among the leaves: the one whose rounding decides."""
     kinds = {_PRECISIONS.get(leaf.gold_dtype, leaf.gold_dtype) for leaf in comparison.leaves}
     return next((kind for kind in BY_PRECISION if kind in kinds), "exact")
+
+
+def is_off_in_float64(verdict: CaseVerdict) -> bool:
+    """Return whether a case differs in float64 alone, and agrees in its own dtype."""
+    natural = bool(verdict.natural) and all(leaf.agrees for leaf in verdict.natural)
+    return verdict.outcome == DIFFERS and verdict.kind == "values" and natural and verdict.judged_in == "float64"
+
+
+def natural_dtype(verdict: CaseVerdict) -> str:
+    """Return the smallest floating dtype in which a case was compared in its own."""
+    return coarsest_dtype(Comparison(verdict.natural))
 
 
 _NAMED_SECTIONS = ("gradients", "input_gradients", "weights", "loss")

@@ -14,7 +14,6 @@ from goldsmith.gold.arrays import numbers_of
 from goldsmith.gold.tolerances import Tolerance
 from goldsmith.gold.trace_tensors import is_left_out
 from goldsmith.judge.call_limits import measured_noise
-from goldsmith.judge.decision import sharper
 from goldsmith.judge.trace_pairs import TracePair, is_cut_off
 from goldsmith.judge.traces import Call, in_order_of_return
 from goldsmith.judge.verdicts import DIFFERS, CaseVerdict
@@ -84,9 +83,7 @@ class Evidence:
         self.trained[verdict.name] = chosen.gold.entry.training
         if verdict.judged_in == "float64" and "float64" in runs.runs:
             # noise was measured in the case's own dtype, and says nothing about float64
-            limits = {
-                path: msgspec.structs.replace(sharper(item), noise=None) for path, item in chosen.tolerances.items()
-            }
+            limits = {path: msgspec.structs.replace(item, noise=None) for path, item in chosen.sharp_tolerances.items()}
             self.add_tensors(verdict, chosen.gold.reference or {}, runs.values("float64"), limits)
         else:
             self.add_tensors(verdict, chosen.expected, runs.values("plain"), chosen.tolerances)

@@ -34,6 +34,17 @@ EXAMINED = 0.5
 ROUNDED, ROUNDED_UNITS = 0.02, 1000
 """An error above the first (of the tensor's size), or above the second in units of a dtype's eps, is not due to
 rounding to that dtype."""
+FINE_MOVE, COARSE_MOVE = 2.0**-12, 0.75
+"""How far inputs are moved in float64 to find out whether code rounds inside, in units of its own dtype's last place.
+By the first, next to nothing that is rounded moves; by the second, every other number, and hardly more kinks are
+crossed than by the first."""
+ROUNDS_INSIDE = 0.4
+"""How far apart the responses to both moves are, as a share, from which code rounds inside. Norms, attention and MLPs
+in bfloat16, float16 and float32: 0.9 to 1.1 where it rounds, at most 0.09 where it does not, mistakes included
+(`tests/unit/judge/test_follows_dtype.py`)."""
+FLOORS_INSIDE = (1.0, 4.0)
+"""What code that rounds inside may be off by in any case, in units of its dtype's last place: as a whole, and at its
+farthest element, which may be four times as large as the others. One rounding is 0.2 to 0.3 as a whole."""
 STEP_LIMITS = (1.0, 10.0, 1000.0, math.inf)
 """Upper limits of the steps in which students are told how far an answer is off. More steps, or a number, would tell
 gold to somebody who hands in often, since their own values are known to them."""

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from goldsmith.gold.arrays import numbers_of
+from goldsmith.judge.follows_dtype import inner_dtypes, nudges, rounds_inside
 from goldsmith.judge.traces import distance as tensor_distance
 from goldsmith.model_parity.judge import is_inexact
 from goldsmith.model_parity.noise import MORE, QUICK, Measured, measure_noise, rounded_values
@@ -144,12 +145,28 @@ class BothSides:
                 why_not = f"the {side} computes in a smaller dtype inside a run in float64"
             elif rounded := rounded_values(run, asked, ran):
                 why_not = f"{rounded[0]} of the {side} is rounded to {rounded[1]} in a run in float64, too"
-        if why_not:
-            self.notes.append(f"{why_not}, so both were judged in their own dtype alone")
-            own = request.under(traced=traced)
-            mine, theirs = self.reference.run(own), self.candidate_run(self.their(own))
-            return Runs(mine, theirs, None, why_not)
-        return Runs(mine, theirs, exact)
+        return self.in_own_dtype(request, why_not, traced=traced) if why_not else Runs(mine, theirs, exact)
+
+    def in_own_dtype(self, request: RunRequest, why: str, *, traced: bool) -> Runs:
+        """Run both in their own dtype alone, and say why."""
+        self.notes.append(f"{why}, so both were judged in their own dtype alone")
+        own = request.under(traced=traced)
+        return Runs(self.reference.run(own), self.candidate_run(self.their(own)), None, why)
+
+    def rounded_inside(self, request: RunRequest, runs: Runs, measured: Measured, dtype: str) -> str:
+        """Return the dtype that the candidate, whose own `dtype` this is, rounds to inside whatever it is given, if
+        nothing but that is wrong with its values in float64; else ""."""
+        if runs.wide is None:
+            return ""
+        theirs = self.their(request.under(precision=WIDE, traced=False))
+        mine, plain = (item.values for item in runs.wide)
+        reference = {path: numbers_of(value) for path, value in mine.items() if is_inexact(value)}
+        sharp, own = measured.wide, runs.mine.values
+        for inner in inner_dtypes(dtype):
+            fine, coarse = (self.candidate_run(theirs.under(unit=item.unit)).values for item in nudges(inner))
+            if rounds_inside(dtype, (plain, fine, coarse), reference, sharp.tolerances, own, sharp.noisy):
+                return inner
+        return ""
 
     def candidate_run(self, request: RunRequest) -> Run:
         """Run the candidate and name its outputs as the reference's; without gradients where it has none."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from goldsmith.judge.decision import is_off_in_float64, natural_dtype
 from goldsmith.judge.evidence import Evidence
 from goldsmith.judge.policy import CLOSE, FINEST_OF_PARITY, ORGANISED_DIFFERENTLY
 from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, CaseVerdict, gravest
@@ -192,6 +193,11 @@ class _Judging:
         if near:
             measured = self.both.measure(request, runs, told, more=True)
             cases = self.judge.values(prefix, runs, measured, shared)
+        inside = self._rounded_inside(request, runs, measured, cases)
+        if inside:
+            runs = self.both.in_own_dtype(request, inside, traced=True)
+            measured = self.both.measure(request, runs, told, more=True)
+            cases = self.judge.values(prefix, runs, measured, shared)
         forward = cases[0]
         if self.both.request.steps:
             steps = f"{self.both.request.steps} step{'s' if self.both.request.steps > 1 else ''}"
@@ -224,6 +230,14 @@ class _Judging:
         ran = [self.both.candidate.run(item) for item in (request, request.under(reseeded=True))]
         one, two = (renamed(item.values, self.both.pairs.paths) for item in ran)
         return not self.judge.outputs_agree(one, two, measured)
+
+    def _rounded_inside(self, request: RunRequest, runs: Runs, measured: Measured, cases: list[CaseVerdict]) -> str:
+        """Say which dtype the candidate rounds to inside, if nothing but that speaks against it; else ""."""
+        wrong = [case for case in cases if case.outcome == DIFFERS]
+        if not wrong or not all(is_off_in_float64(case) for case in wrong):
+            return ""
+        inner = self.both.rounded_inside(request, runs, measured, natural_dtype(wrong[0]))
+        return inner and f"the candidate rounds to {inner} inside, whatever it is given"
 
     def _has_gradients(self, base: RunRequest) -> bool:
         """Return whether the reference has gradients to compare; if not, say why."""

@@ -16,7 +16,8 @@ from goldsmith.foundation.nested import leaves_in, walk
 from goldsmith.gold.arrays import dtype_name, is_array, is_tensor, numbers_of
 from goldsmith.gold.calibration import NOISE, TOO_NOISY
 from goldsmith.gold.tolerances import Tolerance
-from goldsmith.judge.decision import decide, moved_by_rounding, sharper, undecided
+from goldsmith.judge.decision import BY_PRECISION, decide, moved_by_rounding, sharper, undecided
+from goldsmith.judge.follows_dtype import inner_dtypes, nudges, off_in_float64, rounds_inside
 from goldsmith.judge.verdicts import AGREES, CaseVerdict
 from goldsmith.model_parity.noise import QUICK, Limits, measure_noise, rounded_values
 from goldsmith.pytest_support.compared_values import compare_values, number_paths
@@ -79,7 +80,9 @@ class CallValues:
                     raise GoldMismatch(f"the weights that were kept do not fit into {self.name}: {names}")
             value = self._run(callee)[1]
             wide = self._in_float64(callee) if kept.reference else None
-            return value, _by_path(wide) if wide is not None else {}
+            if wide is None or self._rounds_inside(callee, wide, kept):
+                return value, {}
+            return value, _by_path(wide)
 
     def record(self) -> ToKeep:
         """Return what is to be kept of it, with tolerances from its own noise."""
@@ -132,6 +135,21 @@ class CallValues:
         fine = ran.facts.failure is None and ran.facts.pure
         return ran if fine and rounded_values(callee.run, request, ran) is None else None
 
+    def _rounds_inside(self, callee: Callee, wide: Run, kept: KeptCheck) -> bool:
+        """Say whether it rounds to its own dtype inside, whatever it is given, and nothing else is wrong in float64."""
+        own = dict(walk(kept.value))
+        plain = {path: numbers_of(item) for path, item in _by_path(wide).items()}
+        dtypes = {path: dtype_name(leaf) for path, leaf in own.items() if is_array(leaf)}
+        sharp = {path: sharper(item, dtypes.get(path, "")) for path, item in kept.tolerances.items()}
+        dtype = next((name for name in BY_PRECISION if name in dtypes.values()), "")
+        for inner in inner_dtypes(dtype) if off_in_float64(plain, kept.reference, sharp, kept.noisy) else ():
+            fine, coarse = (
+                _by_path(callee.run(self._request.under(precision=WIDE, unit=item.unit))) for item in nudges(inner)
+            )
+            if rounds_inside(dtype, (plain, fine, coarse), kept.reference, sharp, own, kept.noisy):
+                return True
+        return False
+
 
 def _is_disturbed(callee: Callee, value: Any) -> bool:
     """Say whether noise reaches the function that returns `value`: through every operation of torch, or through inputs
@@ -163,10 +181,11 @@ def judge_call(
     named = {leaf.path for leaf in found.differing} <= wanted.keys() <= wide.keys()
     if not wanted or not named:
         return found, ""
+    dtypes = {leaf.path: leaf.gold_dtype for leaf in found.leaves}
     sharp = compare(
         {path: numbers_of(wide[path]) for path in wanted},
         wanted,
-        tolerances={path: sharper(limit) for path, limit in tolerances.items()},
+        tolerances={path: sharper(limit, dtypes.get(path, "")) for path, limit in tolerances.items()},
         noisy=noisy,
         equal_nan=list(wanted),
     )

@@ -24,7 +24,7 @@ from goldsmith.recipe.computed_weights import computed_weights
 from goldsmith.recipe.decorators import CHECKPOINT, CaseDefinition, check_allow
 from goldsmith.recipe.initial_weights import SEEDS, check_varies, draw_weights, statistics_of, telling_statistics
 from goldsmith.recipe.reused_draws import RecordedDraws
-from goldsmith.recipe.seeding import setting_up
+from goldsmith.recipe.seeding import making_inputs, setting_up
 from goldsmith.weights import models
 from goldsmith.weights.crossing import refuse_usual_draws
 from goldsmith.weights.gold_inputs import GoldInputs
@@ -210,7 +210,7 @@ class Case:
     def input(self, name: str, make: Callable[[], T] | T, *, allow: Mapping[str, str] | None = None) -> T:
         """Keep an input and return it: `make` is called if it is callable, else it is the value itself."""
         self._claim(self._inputs, name, "input")
-        with setting_up(self._given is not None):
+        with making_inputs(self._given is not None):
             value: Any = make() if callable(make) and not is_array(make) else make
         if self._given is not None:
             value = self._given.input(name, value)

@@ -11,7 +11,7 @@ import random
 from collections.abc import Iterator
 
 from goldsmith.foundation.on_import import when_imported
-from goldsmith.frameworks.framework import Framework, active, registered
+from goldsmith.frameworks.framework import Framework, active, registered, rounding_unnoted
 
 DEFAULT_SEED = 42
 
@@ -37,4 +37,11 @@ def setting_up(is_replaced: bool) -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         for item in active() if is_replaced else ():
             stack.enter_context(item.numerics.setting_up())
+        yield
+
+
+@contextlib.contextmanager
+def making_inputs(is_replaced: bool) -> Iterator[None]:
+    """Do the same for inputs, which may be rounded to the dtype that they have: gold's have it already."""
+    with setting_up(is_replaced), rounding_unnoted() if is_replaced else contextlib.nullcontext():
         yield

@@ -193,7 +193,7 @@ def _answers(case: GoldCase, sketcher: Sketcher, public: Collection[str]) -> Ans
             continue
         records[path] = made
         if path in case.reference:
-            wide = sketcher.of_record(case.reference[path], sharper(tolerance), "float64")
+            wide = sketcher.of_record(case.reference[path], sharper(tolerance, dtypes[path]), "float64")
             if isinstance(wide, Sketch):
                 reference[path] = wide
     return Answers(_entry(case.entry, records, tolerances, public), records, reference, left_out)

@@ -146,7 +146,7 @@ def place(model: Any, device: str) -> Any:
 
 
 def in_precision(model: Any, dtype: str) -> Any:
-    return model.double() if dtype == "float64" else model.float()
+    return model.to(getattr(torch, dtype))
 
 
 def is_training(module: Any) -> bool:

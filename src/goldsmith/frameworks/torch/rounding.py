@@ -341,7 +341,8 @@ def _widening(border: _Border) -> Any:
 
 
 def _watching(purity: Watch) -> Any:
-    narrow = {torch.float32, torch.float16, torch.bfloat16, torch.complex64}
+    eighths = {kind for name, kind in vars(torch).items() if name.startswith("float8")}
+    narrow = {torch.float32, torch.float16, torch.bfloat16, torch.complex64, *eighths}
     wide, tensor = {torch.float64, torch.complex128}, torch.Tensor
 
     def has(values: Any, kinds: set[Any]) -> bool:

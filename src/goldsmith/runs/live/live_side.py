@@ -296,7 +296,8 @@ class LiveSide:
         given, wanted = self._inputs[int(request.case)], request.conditions
         dtype = wanted.inputs_as or self._dtype_of(wanted)
         device = device_of(self._call) or self._device or None
-        generator = generator_of(wanted.noise) if wanted.noise is not None else None
+        moves = wanted.noise is not None or bool(wanted.unit)
+        generator = generator_of(wanted.noise or 0) if moves else None
 
         def fresh(array: Any) -> Any:
             own = in_library(array, self._library)
