@@ -13,7 +13,9 @@ import msgspec
 from goldsmith.check.replay_workspace import SandboxPolicy
 from goldsmith.errors.sandbox import NoPrivateNetwork
 from goldsmith.process.descendants import MAX_TASKS
+from goldsmith.process.device_memory import device_memory
 from goldsmith.sandbox import private_network
+from goldsmith.sandbox.accelerator import Accelerator, accelerator
 from goldsmith.sandbox.bubblewrap import hides as bubblewrap_hides
 from goldsmith.sandbox.bubblewrap import prefix as bubblewrap_prefix
 from goldsmith.sandbox.capabilities import Level, probe
@@ -25,6 +27,8 @@ from goldsmith.targets.target import Target
 MEMORY_GIB = 6.0
 """What all processes of a submission may take together, unless `goldsmith grade --memory` says otherwise."""
 OPEN_FILES = 512
+DEVICE_SHARE = 0.95
+"""Of a device's memory, what a submission may take unless `--device-memory` says otherwise: then it is alone there."""
 _GIB = 2**30
 _DISK_BYTES, _MAX_FILES = _GIB, 20_000
 
@@ -32,12 +36,34 @@ _DISK_BYTES, _MAX_FILES = _GIB, 20_000
 @dataclass(frozen=True)
 class GradingSandbox:
     """How submissions to one assignment are sandboxed. `gold` is the folder of its gold, `memory` is in GiB, and
-    `hidden` are folders besides the course's own that no submission may read, even if they are on Python's path."""
+    `hidden` are folders besides the course's own that no submission may read, even if they are on Python's path.
+    `device_memory`, in GiB, is what each may take of the device that the target names; 0 is for nearly all of it."""
 
     target: Target
     gold: Path
     memory: float = MEMORY_GIB
     hidden: tuple[str, ...] = ()
+    device_memory: float = 0.0
+
+    @functools.cached_property
+    def accelerator(self) -> Accelerator:
+        """Return what is let in of the device that the target names."""
+        return accelerator(self.target.device)
+
+    @functools.cached_property
+    def device_limit(self) -> int | None:
+        """Return what a submission may take of the device's memory, in bytes; None where that is not limited."""
+        if not self.accelerator.devices:
+            return None
+        return int(self.device_memory * _GIB) or int(DEVICE_SHARE * device_memory().total)
+
+    @property
+    def device_turns(self) -> int:
+        """Return how many submissions may be on the device at once; 0 where there is none to wait for."""
+        if self.target.device == "cpu":
+            return 0
+        limit = self.device_limit
+        return 1 if limit is None else max(1, device_memory().total // limit)
 
     @property
     def loopback(self) -> bool:
@@ -48,10 +74,9 @@ class GradingSandbox:
     def reach(self) -> Reach:
         """Return what every process may read: Python, and nothing of the course."""
         found = reach([str(self.target.project.root), *self.hidden], self.target.packages)
-        if not self.loopback:
-            return found
+        more = (*self.accelerator.readable, *(private_network.readable_files() if self.loopback else ()))
         return Reach(
-            (*found.readable, *private_network.readable_files()),
+            (*found.readable, *more),
             found.listable,
             found.folders,
             found.packages,
@@ -68,6 +93,7 @@ class GradingSandbox:
             readable=self.reach.readable,
             listable=self.reach.listable,
             loopback=self.loopback,
+            devices=self.accelerator.devices,
             limits=Limits(
                 memory=int(self.memory * _GIB),
                 file_size=max(_GIB // 4, 4 * gold),
@@ -76,6 +102,7 @@ class GradingSandbox:
                 processes=MAX_TASKS,
                 open_files=OPEN_FILES,
                 cpu_seconds=int(self.target.case_timeout * 60),
+                device_memory=self.device_limit,
             ),
         )
 
@@ -97,7 +124,9 @@ class GradingSandbox:
         assert files is not None
         before: list[str] = []
         if level.bubblewrap:
-            before = bubblewrap_prefix(readable=self.reach.readable, writable=writable, fixed=fixed)
+            before = bubblewrap_prefix(
+                readable=self.reach.readable, writable=writable, fixed=fixed, devices=self.accelerator.devices
+            )
         private = (self.gold, *files.answers, files.internal_tests)
         hidden = [str(path) for path in private]
         if before and bubblewrap_hides(before, hidden=hidden, writable=writable):

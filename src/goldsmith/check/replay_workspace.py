@@ -217,7 +217,7 @@ class ReplayWorkspace:
             self.watcher.on_shortage()
         if ending.overrun and self.allowance and self.allowance.left <= 0:
             failure = self._out_of_time()
-        is_credible = self.target.device != "cpu" and not any(request.call for request in requests)
+        is_credible = self.confined is None and self.target.device != "cpu" and not any(it.call for it in requests)
         if failure.kind == "device" and ending.last_case is None and is_credible:
             raise DeviceMissing(self.target.device, failure.message.split(", "))
         return msgspec.structs.replace(failure, case=ending.last_case)

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from goldsmith.render.grades import GradedSubmission
 
 
+MIN_DEVICE_GIB = 2.5
+"""A process that has computed nothing yet may take 2 GiB (`sandbox.limits.CONTEXT_BYTES`)."""
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
@@ -74,6 +76,14 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 )
 @option("--timeout", metavar="SECONDS", type=float, help="Stop a case after this much processor time.")
 @option("--memory", metavar="GIB", type=float, default=6.0, help="Memory for all processes of a submission.")
+@option("--device", metavar="D", default="cpu", help="Where models run: cpu, or an accelerator, such as cuda.")
+@option(
+    "--device-memory",
+    metavar="GIB",
+    type=click.FloatRange(min=MIN_DEVICE_GIB),
+    help="What a submission may take of the device's memory; as many run there at once as that leaves room for. By "
+    "default nearly all of it, one after another.",
+)
 @flag("--verbose", help="Write feedback on every case and every part.")
 @option(
     "--html",
@@ -127,6 +137,8 @@ def grade(
     jobs: int | None,
     timeout: float | None,
     memory: float,
+    device: str,
+    device_memory: float | None,
     verbose: bool,
     page: str | None,
     formats: tuple[Wanted, ...],
@@ -154,6 +166,7 @@ def grade(
         goldsmith grade scratch-1 submissions/ --html class.html   also a page of the class, and one for each student
         goldsmith grade scratch-1 --refs 'scratch-1-*'       every branch of that name
         goldsmith grade scratch-1 ada.zip --fresh --json     one, on inputs that nobody has seen
+        goldsmith grade scratch-1 submissions/ --device cuda   each in its turn on the accelerator
         goldsmith grade scratch-1 submissions/ --format canvas --gradebook Grades.csv   points for Canvas, too
 
     Exit codes: 0 graded, 1 a submission could not be run or is inconclusive, 2 bad usage, 3 could not
@@ -217,9 +230,10 @@ def grade(
             grader = Grader(
                 assignment=against,
                 rubric=rubric_for(against, allow_stale=allow_stale),
-                options=options_of(resolve(against)),
+                options=options_of(resolve(against), device=device),
                 case_timeout=timeout or config.case_timeout,
                 memory=memory,
+                device_memory=device_memory or 0.0,
                 keep=not again and not fresh,
                 sandboxed=not allow_unsandboxed,
                 allow_stale=allow_stale,

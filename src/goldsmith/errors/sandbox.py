@@ -44,6 +44,17 @@ class NoPrivateNetwork(GoldsmithError):
     problem: str
 
 
+class NoDeviceInside(GoldsmithError):
+    """A device is there, and cannot be used from within the sandbox."""
+
+    template = (
+        "{device} cannot be used from within the sandbox here ({problem}): grade on the CPU, or, where you trust "
+        "everything submitted, use --allow-unsandboxed."
+    )
+    device: str
+    problem: str
+
+
 class NotOnThisSystem(GoldsmithError):
     """This operating system lacks what a command needs; `cannot` says in words what does not work."""
 

@@ -1,4 +1,4 @@
-"""Say whether a device is here."""
+"""Say whether a device is here, and what holds for it in this process."""
 
 from __future__ import annotations
 
@@ -23,3 +23,16 @@ def check_device(device: str) -> None:
                 return
             available += framework.process.devices()
     raise NoSuchDevice(", ".join(available)) from None
+
+
+def settle(device: str) -> None:
+    """Wait for all that a device was asked to compute; raise what went wrong there."""
+    if device != "cpu":
+        for framework in active():
+            framework.process.settle(device)
+
+
+def limit_memory(device: str, size: int) -> None:
+    """Let arrays take so many bytes of a device's memory, in every library in use."""
+    for framework in active():
+        framework.process.limit_memory(device, size)

@@ -337,6 +337,16 @@ class Process(Protocol):
         """Say whether arrays can be made on a device."""
         ...
 
+    def settle(self, device: str) -> None:
+        """Wait for all that a device was asked to compute; raise what went wrong there, and whatever a device raises
+        that can compute no more."""
+        ...
+
+    def limit_memory(self, device: str, size: int) -> None:
+        """Let arrays of this process take so many bytes of a device's memory, where the library can: more is an
+        error."""
+        ...
+
     def environment(self, device: str) -> dict[str, Any]:
         """Return the fields of `gold.facts.Environment` that the library knows."""
         ...

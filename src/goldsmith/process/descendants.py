@@ -19,6 +19,7 @@ from pathlib import Path
 import msgspec
 
 from goldsmith.process.clocks import ProcessFacts
+from goldsmith.process.device_memory import device_memory
 from goldsmith.process.messages import AnyJob
 from goldsmith.process.resource_use import (
     BLOCK_BYTES,
@@ -26,9 +27,11 @@ from goldsmith.process.resource_use import (
     UnlinkedFiles,
     is_memory_backed,
     memory_of,
+    shared_pieces,
     socket_memory,
 )
 from goldsmith.sandbox.limits import Limits
+from goldsmith.sandbox.syscall_policy import MAX_SHARED_BYTES
 
 MAX_PROCESSES = 64
 """More processes than this in one child's session are a fork bomb."""
@@ -77,8 +80,10 @@ class Quota:
     """What a child may use together with everything that it starts, including what has ended.
 
     limits:         `memory` with shared memory, with files where `folder` is `memory_backed`, and with what waits in
-                    connections where they have their `own_network`; `disk` for what they have written and not
-                    discarded, and for what the workspace `folder` holds, also in unlinked files
+                    connections where they have their `own_network`; `device_memory` by its driver's word; `disk` for
+                    what they have written and not discarded, and for what the workspace `folder` holds, also in
+                    unlinked files
+    may_share:      whether they may share memory without a name, as the driver of an accelerator does
     initial_use:    bytes and names that were in `folder` before; they do not count
     """
 
@@ -87,6 +92,7 @@ class Quota:
     initial_use: tuple[float, float] = (0, 0)
     memory_backed: bool = False
     own_network: bool = False
+    may_share: bool = False
     writes: DiskWrites = field(default_factory=DiskWrites)
 
 
@@ -100,8 +106,11 @@ def quota_for(job_file: Path) -> Quota | None:
         for removed in [other for other in _initial_use if not other.exists()]:
             del _initial_use[removed]
         _initial_use[folder] = _content(folder)
-    own_network = job.confinement.loopback
-    return Quota(folder, job.confinement.limits, _initial_use[folder], is_memory_backed(folder), own_network)
+    if job.confinement.limits.device_memory is not None:
+        with contextlib.suppress(OSError):  # told when it is measured
+            device_memory()  # from now on, growth counts
+    own_network, may_share = job.confinement.loopback, bool(job.confinement.devices)
+    return Quota(folder, job.confinement.limits, _initial_use[folder], is_memory_backed(folder), own_network, may_share)
 
 
 def excess(members: Collection[ProcessFacts], quota: Quota) -> str:
@@ -122,8 +131,11 @@ def excess(members: Collection[ProcessFacts], quota: Quota) -> str:
     in_files = size + unlinked.size if quota.memory_backed else 0.0
     if limits.memory is not None:
         left = limits.memory - in_files - (socket_memory(pids) if quota.own_network else 0)
+        left -= MAX_SHARED_BYTES * shared_pieces(pids) if quota.may_share else 0
         if memory_of(pids, left, files=not quota.memory_backed) > left:
             return f"its processes took more than {_mib(limits.memory)} of memory together"
+    if limits.device_memory is not None and device_memory().of(pids) > limits.device_memory:
+        return f"its processes took more than {_mib(limits.device_memory)} of the device's memory together"
     return ""
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 BLOCK_BYTES = 512
 """The unit of `st_blocks`, on every file system."""
 _SOCKET_TABLES = ("tcp", "tcp6", "udp", "udp6")
+_SHARED_ANONYMOUS = b"/dev/zero (deleted)"
 _TMPFS_MAGIC, _RAMFS_MAGIC = 0x01021994, 0x858458F6
 _RESIDENT = ("RssShmem:", "RssAnon:", "VmSwap:", "HugetlbPages:")
 _PROPORTIONAL = ("Pss_Shmem:", "Pss_Anon:", "SwapPss:", "Private_Hugetlb:")
@@ -90,6 +91,17 @@ def memory_of(pids: Collection[int], limit: float, *, files: bool = True) -> flo
     if total <= limit:
         return total
     return sum(_sum(f"/proc/{pid}/smaps_rollup", proportional) or _sum(f"/proc/{pid}/status", resident) for pid in pids)
+
+
+def shared_pieces(pids: Iterable[int]) -> int:
+    """Count the pieces of shared anonymous memory that processes have mapped, each of which may have more pages than
+    are mapped."""
+    found = set()
+    for pid in pids:
+        with contextlib.suppress(OSError, IndexError):
+            lines = Path(f"/proc/{pid}/maps").read_bytes().splitlines()
+            found |= {line.split(maxsplit=5)[4] for line in lines if line.endswith(_SHARED_ANONYMOUS)}
+    return len(found)
 
 
 def socket_memory(pids: Collection[int]) -> int:

@@ -55,12 +55,21 @@ def why_not() -> str:
     return ""
 
 
-def prefix(*, readable: Iterable[str] = (), writable: Iterable[str] = (), fixed: Iterable[str] = ()) -> list[str]:
+def prefix(
+    *,
+    readable: Iterable[str] = (),
+    writable: Iterable[str] = (),
+    fixed: Iterable[str] = (),
+    devices: Iterable[str] = (),
+) -> list[str]:
     """Return the command line to put before a program's own so that it has these files only, and no network. Folders
-    inside writable ones that are `fixed` are read-only: not even an access time changes in them."""
+    inside writable ones that are `fixed` are read-only: not even an access time changes in them. Of `/dev`, there are
+    these `devices` besides the usual ones."""
     found = [shutil.which(_PROGRAM) or _PROGRAM, *_NAMESPACE_OPTIONS, *_MOUNT_OPTIONS]
     for mount in _mounts([path for path in dict.fromkeys(readable) if not _is_private(path)]):
         found += mount
+    for path in dict.fromkeys(devices):
+        found += ["--dev-bind-try", path, path]
     for path in dict.fromkeys(writable):
         found += ["--bind", path, path]
     for path in dict.fromkeys(fixed):

@@ -25,6 +25,8 @@ class Confinement(msgspec.Struct, frozen=True, kw_only=True):
 
     listable:     folders that may be listed, with their subfolders, as an import does to find a module
     descriptors:  stay open, in addition to the standard streams
+    devices:      files of an accelerator, which may be controlled; address space is not limited then, since a driver
+                  reserves more of it than there is memory
     variables:    environment variables to keep, in addition to `limits.KEPT_VARIABLES`
     loopback:     has a private network with a loopback interface; without it, no sockets but pairs
     """
@@ -34,6 +36,7 @@ class Confinement(msgspec.Struct, frozen=True, kw_only=True):
     listable: tuple[str, ...] = ()
     writable: tuple[str, ...] = ()
     descriptors: tuple[int, ...] = ()
+    devices: tuple[str, ...] = ()
     variables: tuple[str, ...] = ()
     loopback: bool = False
     limits: Limits = Limits()
@@ -64,13 +67,24 @@ def confine(confinement: Confinement, level: Level | None = None) -> Level:
         _give_up_privileges()
     with _layer("limits"):
         limits.forbid_extras()
-        limits.limit(confinement.limits, counts_alone=own_user_namespace)
+        limits.limit(_for_the_kernel(confinement), counts_alone=own_user_namespace)
     if promised.landlock:
         _landlock(confinement, promised.landlock)
     if promised.seccomp:
         with _layer("seccomp"):
-            seccomp.install(rules(os.getpid(), promised.landlock, loopback=confinement.loopback))
+            seccomp.install(
+                rules(
+                    os.getpid(),
+                    promised.landlock,
+                    loopback=confinement.loopback,
+                    accelerator=bool(confinement.devices),
+                )
+            )
     return Level(landlock=promised.landlock, seccomp=promised.seccomp, missing=promised.missing)
+
+
+def _for_the_kernel(confinement: Confinement) -> Limits:
+    return msgspec.structs.replace(confinement.limits, memory=None) if confinement.devices else confinement.limits
 
 
 def _give_up_privileges() -> None:
@@ -94,6 +108,7 @@ def _landlock(confinement: Confinement, abi: int) -> None:
             readable=confinement.readable,
             listable=confinement.listable,
             writable=(confinement.home, *confinement.writable, *HARMLESS_DEVICES),
+            devices=confinement.devices,
             network=confinement.loopback,
         )
 

@@ -27,6 +27,7 @@ REFER, TRUNCATE, IOCTL_DEV = 1 << 13, 1 << 14, 1 << 15
 READ = READ_FILE | READ_DIR | EXECUTE
 WRITE = READ_FILE | READ_DIR | WRITE_FILE | REMOVE_DIR | REMOVE_FILE | MAKE_DIR | MAKE_REG | MAKE_SYM | REFER | TRUNCATE
 """Excludes making sockets, pipes or devices, and running what was written as a program."""
+CONTROL = READ_FILE | WRITE_FILE | IOCTL_DEV
 _OF_A_FILE = EXECUTE | READ_FILE | WRITE_FILE | TRUNCATE | IOCTL_DEV
 
 _RIGHTS_SINCE = {1: 13, 2: 14, 3: 15, 5: 16}
@@ -61,16 +62,17 @@ def restrict(
     readable: Iterable[str] = (),
     listable: Iterable[str] = (),
     writable: Iterable[str] = (),
+    devices: Iterable[str] = (),
     network: bool = False,
 ) -> None:
     """Restrict this process to these files and folders from now on; of `listable` folders, it can only list names.
 
-    Those that do not exist are skipped. With `network`, TCP is not restricted.
+    Those that do not exist are skipped. `devices` may also be controlled. With `network`, TCP is not restricted.
     """
     rights = (1 << max(bits for since, bits in _RIGHTS_SINCE.items() if since <= abi)) - 1
     ruleset = system_call(_CREATE_RULESET, *_attributes(abi, rights, network), 0)
     try:
-        for paths, access in ((readable, READ), (listable, READ_DIR), (writable, WRITE)):
+        for paths, access in ((readable, READ), (listable, READ_DIR), (writable, WRITE), (devices, CONTROL)):
             for path in paths:
                 _allow(ruleset, path, access & rights)
         system_call(_RESTRICT_SELF, ruleset, 0)

@@ -21,6 +21,8 @@ _CPU_GRACE_S = 1
 _MAX_PENDING_SIGNALS = 4096
 """Queued signals and timers; the kernel's own limit is tens of thousands for each user."""
 _USER = "submission"
+CONTEXT_BYTES = 2 * 2**30
+"""Of an accelerator's memory, what a process may take besides its arrays: its context, kernels and workspaces."""
 
 KEPT_VARIABLES = (
     "PATH", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH", "VIRTUAL_ENV", "CONDA_PREFIX",
@@ -52,6 +54,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     cpu_seconds:  for each process
     disk:         bytes, for everything they write together; enforced from outside (`process/descendants.py`)
     files:        the number of names in the workspace; enforced from outside, too
+    device_memory: bytes of an accelerator's memory, for all processes together; enforced from outside, too
     """
 
     memory: int | None = None
@@ -61,6 +64,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     cpu_seconds: int | None = None
     disk: int | None = None
     files: int | None = None
+    device_memory: int | None = None
 
 
 def clean_environment(

@@ -52,6 +52,13 @@ class AnyBit(NamedTuple):
     bits: int
 
 
+class Large(NamedTuple):
+    """Forbid if an argument has any of these bits, or is 4 GiB or more."""
+
+    argument: int
+    bits: int
+
+
 class Given(NamedTuple):
     """Forbid if an argument, a pointer, is not null."""
 
@@ -67,11 +74,11 @@ class NotGiven(NamedTuple):
 class Both(NamedTuple):
     """Forbid if two conditions hold."""
 
-    one: Among | NotAmong | AnyBit | Given | NotGiven
-    other: Among | NotAmong | AnyBit | Given | NotGiven
+    one: Among | NotAmong | AnyBit | Large | Given | NotGiven
+    other: Among | NotAmong | AnyBit | Large | Given | NotGiven
 
 
-Condition = Among | NotAmong | AnyBit | Given | NotGiven | Both
+Condition = Among | NotAmong | AnyBit | Large | Given | NotGiven | Both
 
 
 class Rule(NamedTuple):
@@ -164,6 +171,10 @@ def _tested(condition: Condition, then: Sequence[_Step]) -> Iterator[_Step]:
             yield _Step(_EQUAL, 0, if_not=past + 2)
             yield _Step(_LOAD, low + 4)
             yield _Step(_EQUAL, 0, if_not=past)
+        case Large(bits=bits):
+            yield _Step(_ANY_BIT, bits, if_so=2)
+            yield _Step(_LOAD, low + 4)
+            yield _Step(_EQUAL, 0, if_so=past)
         case AnyBit(bits=bits):
             yield _Step(_ANY_BIT, bits, if_not=past)
         case Among(values=values, mask=mask):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from errno import EINVAL, ENOLCK, ENOMEM, ENOSYS, EOPNOTSUPP, EPERM
 
 from goldsmith.sandbox.landlock import SIGNALS_SINCE, TRUNCATION_SINCE
-from goldsmith.sandbox.seccomp import Among, AnyBit, Both, Given, NotAmong, NotGiven, Rule
+from goldsmith.sandbox.seccomp import Among, AnyBit, Both, Given, Large, NotAmong, NotGiven, Rule
 
 _OTHER_PROCESSES = """
     ptrace process_vm_readv process_vm_writev process_madvise process_mrelease kcmp pidfd_open pidfd_getfd
@@ -85,6 +85,14 @@ _IOCTLS_OF_SOCKETS = (
     0x8905, 0x8910, 0x8912, 0x8913, 0x8915, 0x8917, 0x8919, 0x891B, 0x891D, 0x8921, 0x8927, 0x8933, 0x8942, 0x8946,
 )  # fmt: skip
 """Asking which interfaces there are, and for their properties."""
+_IOCTLS_OF_NVIDIA, _KIND_OF_IOCTL = 0x4600, 0xFF00
+"""What NVIDIA's driver is asked, of whatever number, size and direction. Landlock lets only its own files be asked."""
+_IOCTLS_OF_UVM = (*range(1, 81), 0x30000001, 0x30000002)
+"""What its driver of unified memory is asked: plain numbers. Of other files, the kernel knows 1 and 2, which ask for a
+block's number, for root alone, and its size."""
+MAX_SHARED_BYTES = 2**21
+"""The driver shares anonymous memory below this size with the card. Each piece counts as this much, as long as a page
+of it is mapped (`process/descendants.py`)."""
 _FICLONE = 0x40049409
 _FCNTLS = (
     0, 1, 2, 3, 4, 1027, 1028, 1030,  # duplicates, flags
@@ -126,10 +134,14 @@ _O_ACCMODE, _O_TRUNC = 0o3, 0o1000
 _PRIO_PROCESS = 0
 
 
-def rules(process: int, abi: int, *, loopback: bool = False) -> list[Rule]:
+def rules(process: int, abi: int, *, loopback: bool = False, accelerator: bool = False) -> list[Rule]:
     """Return all rules for the process with this pid, on top of this version of Landlock. With `loopback` it is in a
-    network of its own, and may use that."""
+    network of its own, and may use that. With an `accelerator` it may control one."""
     itself = (0, process)
+    ioctls = (*_IOCTLS, *(_IOCTLS_OF_SOCKETS if loopback else ()), *(_IOCTLS_OF_UVM if accelerator else ()))
+    other_ioctls, shared = NotAmong(1, ioctls), Among(3, _SHARED_ANONYMOUS, _MAP_TYPE_AND_ANONYMOUS)
+    of_nvidia = NotAmong(1, (_IOCTLS_OF_NVIDIA,), _KIND_OF_IOCTL)
+    large = Large(1, ~(MAX_SHARED_BYTES - 1) & 0xFFFFFFFF)
     found = [
         *(Rule(call, EPERM) for call in _FORBIDDEN),
         *(Rule(call, ENOSYS) for call in _CACHED_FILES.split()),
@@ -138,7 +150,7 @@ def rules(process: int, abi: int, *, loopback: bool = False) -> list[Rule]:
         Rule("madvise", EINVAL, (NotAmong(2, _MEMORY_ADVICE),)),
         *(Rule(call, EOPNOTSUPP, (AnyBit(5, _RWF_NOWAIT | _RWF_DONTCACHE),)) for call in ("preadv2", "pwritev2")),
         Rule("fallocate", EOPNOTSUPP),  # the C library then writes instead, and writes are counted
-        Rule("mmap", EPERM, (Among(3, _SHARED_ANONYMOUS, _MAP_TYPE_AND_ANONYMOUS),)),
+        Rule("mmap", EPERM, (Both(shared, large) if accelerator else shared,)),
         Rule("mmap", ENOMEM, (AnyBit(3, _MAP_HUGETLB),)),
         *(rule for call, places in _TIMES.items() for rule in _times(call, *places)),
         Rule("clone", EPERM, (AnyBit(0, _NEW_NAMESPACES | _CLONE_PARENT | _CLONE_PTRACE),)),
@@ -147,7 +159,7 @@ def rules(process: int, abi: int, *, loopback: bool = False) -> list[Rule]:
         Rule("socketpair", EPERM, (NotAmong(0, (_AF_UNIX,)), NotAmong(1, _WITHOUT_ADDRESSES, _SOCK_TYPES))),
         *(_private_sockets() if loopback else _no_sockets()),
         Rule("ioctl", EOPNOTSUPP, (Among(1, (_FICLONE,)),)),  # then programs copy in the usual way
-        Rule("ioctl", EPERM, (NotAmong(1, (*_IOCTLS, *_IOCTLS_OF_SOCKETS) if loopback else _IOCTLS),)),
+        Rule("ioctl", EPERM, (Both(other_ioctls, of_nvidia) if accelerator else other_ioctls,)),
         Rule("fcntl", ENOLCK, (Among(1, (_F_SETLK, _F_SETLKW, _F_OFD_SETLK, _F_OFD_SETLKW)),)),
         Rule("fcntl", EPERM, (NotAmong(1, _FCNTLS),)),
         Rule("prctl", 0, (Among(0, (_PR_SET_PDEATHSIG,)),)),

@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 
 from goldsmith.foundation.nested import leaves_in, walk
 from goldsmith.foundation.wording import in_words
+from goldsmith.frameworks.devices import settle
 from goldsmith.frameworks.framework import Watch, active, arrays_of, models_of
 from goldsmith.gold.arrays import is_array, judged_part
 from goldsmith.gold.files import trace_as_bytes
@@ -82,12 +83,15 @@ class ReplaySession(Session):
         cross_recipe(self.job)
         by_name = {item.name: item for item in definitions}
         for number, requests in enumerate(incoming_requests(Path(self.job.requests_dir)), start=1):
-            self._answer([item for item in requests if item.case in by_name], by_name, self.output / str(number))
+            known = [item for item in requests if item.case in by_name]
+            if not self._answer(known, by_name, self.output / str(number)):
+                break  # another process runs the cases after this one
             self._on_case("", number, number)
         self.ran = len(definitions)
 
-    def _answer(self, requests: Sequence[RunRequest], definitions: Mapping[str, CaseDefinition], output: Path) -> None:
-        """Run the requests, grouped by case; where the plain run of a case fails, skip the rest of that case."""
+    def _answer(self, requests: Sequence[RunRequest], definitions: Mapping[str, CaseDefinition], output: Path) -> bool:
+        """Run the requests, grouped by case; where the plain run of a case fails, skip the rest of that case. Return
+        False as soon as this process cannot go on: its device computes no more, or its memory was used up there."""
         cases = list(dict.fromkeys(item.case for item in requests))
         failed = ""
         for item in requests:
@@ -97,10 +101,25 @@ class ReplaySession(Session):
             if item.case == failed:
                 continue
             if item.call is not None:
-                _write(output, item, run_alone(self, item, item.call, definitions[item.case]))
-            elif self._run_once(item, definitions[item.case], output).failure is not None and item.name == "plain":
-                failed = item.case
+                run = _write(output, item, run_alone(self, item, item.call, definitions[item.case]))
+            else:
+                run = self._run_once(item, definitions[item.case], output)
+                failed = item.case if run.failure is not None and item.name == "plain" else failed
+            if run.failure is not None and not self._can_go_on(run.failure):
+                return False
         self.current = None
+        return True
+
+    def _can_go_on(self, failure: Failure) -> bool:
+        """Return whether the device is as it was. What raised an error may hold on to memory there, and after some
+        errors, such as an illegal address, it fails everything that it is asked."""
+        if self.device == "cpu":
+            return True
+        try:
+            settle(self.device)
+        except Exception:
+            return False
+        return failure.kind != "memory"
 
     def _run_once(self, request: RunRequest, definition: CaseDefinition, output: Path) -> Run:
         """Run one case once and write the outcome, whatever it is."""
@@ -115,6 +134,7 @@ class ReplaySession(Session):
         failure = None
         try:
             values = self.recorded(definition, wanted, case, created, case.watch(), self._called_before(wanted))
+            settle(self.device)  # what goes wrong there later would be another case's
             values |= case.changes.more() if case.changes else {}
             trace = case.trace_so_far()
         except BaseException as error:

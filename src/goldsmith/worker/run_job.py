@@ -20,7 +20,7 @@ from goldsmith.errors.recipe import BadPoints, RecipeMisuse
 from goldsmith.errors.sandbox import CannotConfine
 from goldsmith.foundation.platforms import IS_LINUX
 from goldsmith.foundation.wording import in_words
-from goldsmith.frameworks.devices import NoSuchDevice, check_device
+from goldsmith.frameworks.devices import NoSuchDevice, check_device, limit_memory
 from goldsmith.frameworks.framework import registered
 from goldsmith.gold.facts import CaseFacts
 from goldsmith.gold.files import SUFFIXES, read_back
@@ -52,7 +52,7 @@ from goldsmith.recipe.seeding import seed_everything
 from goldsmith.runs.run import Failure, FailureKind
 from goldsmith.sandbox.cgroups import wait_until_in
 from goldsmith.sandbox.confinement import confine
-from goldsmith.sandbox.limits import Limits, limit
+from goldsmith.sandbox.limits import CONTEXT_BYTES, Limits, limit
 from goldsmith.source_code.points import recipe_points
 from goldsmith.worker import corrected_imports
 from goldsmith.worker import run_directly as entry
@@ -111,6 +111,8 @@ def _run(job: Job, own_code: OwnCode) -> Result:
             # Drafts stand above the worker, whose sessions they use, so a worker knows the way to them by name only.
             return Result(mode="proposal", proposal=import_module("goldsmith.drafts.draft").propose(job))
         check_device(job.device)
+        if job.confinement is not None and job.confinement.limits.device_memory is not None:
+            limit_memory(job.device, job.confinement.limits.device_memory - CONTEXT_BYTES)
         return _record(job, session)
     except NoSuchDevice as missing:
         return Result(failure=Failure(kind="device", message=str(missing)))

@@ -38,7 +38,8 @@ from goldsmith.courses.layout.resolve import resolve
 from goldsmith.courses.submissions.solution_copy import submitted_copy
 from goldsmith.errors.base import GoldsmithError
 from goldsmith.errors.gold import CannotWrite, Interrupted
-from goldsmith.errors.sandbox import NoPrivateNetwork, NoSandbox
+from goldsmith.errors.recipe import DeviceMissing
+from goldsmith.errors.sandbox import NoDeviceInside, NoPrivateNetwork, NoSandbox
 from goldsmith.foundation.content_cache import ContentCache
 from goldsmith.foundation.ownership import new_token
 from goldsmith.foundation.struct_types import prepare_types
@@ -75,7 +76,7 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
     pending: str = ""
 
 
-_FATAL = (NoSandbox, NoPrivateNetwork, Interrupted, OSError, Stopped)
+_FATAL = (NoSandbox, NoPrivateNetwork, NoDeviceInside, DeviceMissing, Interrupted, OSError, Stopped)
 """Errors that end the whole run, because they would affect every submission."""
 Found = TypeVar("Found", Verdict, "Verdict | Replayed")
 Judge = Callable[[Submission, str], "tuple[Judged, bool]"]
@@ -100,6 +101,7 @@ class Grader:
     allow_stale: bool = False
     other_submissions: tuple[Path, ...] = ()
     hidden: tuple[str, ...] = ()
+    device_memory: float = 0.0
     run: str = field(default_factory=new_token, compare=False)
     """Tells what this run has stored from what others have."""
 
@@ -204,17 +206,18 @@ class Grader:
         """
         context, folder = _context(self), self.assignment.course.state_folder / "turns"
         was_short = threading.Event()
+        on_device = functools.partial(turns.on_device, folder, self.sandbox.device_turns, context.check_stopped)
 
         def found() -> Found:
             was_short.clear()
             request = self._request(context, lambda: _solution_failures(self), was_short.set)
             return judge(self.target, submission, request)
 
-        with turns.beside_others(folder, context.check_stopped):
+        with turns.beside_others(folder, context.check_stopped), on_device():
             first = found()
         if not was_short.is_set() or (isinstance(first, Verdict) and first.outcome == AGREES):
             return first, False
-        with turns.alone(folder, context.check_stopped):
+        with turns.alone(folder, context.check_stopped), on_device():
             return found(), was_short.is_set()
 
     def _request(
@@ -243,7 +246,7 @@ class Grader:
     @functools.cached_property
     def sandbox(self) -> GradingSandbox:
         """Return the sandbox that all submissions run in."""
-        return GradingSandbox(self.target, self.target.gold, self.memory, self.hidden)
+        return GradingSandbox(self.target, self.target.gold, self.memory, self.hidden, self.device_memory)
 
     # --- cache --------------------------------------------------------------------------------------------------------
 
@@ -253,7 +256,7 @@ class Grader:
         target = self.target
         gold = open_gold(target, Submission(""), allow_stale=self.allow_stale)
         recipe = recipe_hash(target.recipe)
-        own = [self.options, self.case_timeout, self.memory, self.sandboxed, self.sandbox.loopback]
+        own = [self.options, self.case_timeout, self.memory, self.device_memory, self.sandboxed, self.sandbox.loopback]
         return content_key([METHOD, target.name, gold.manifest, recipe, verdict_inputs(target, gold.manifest), own])
 
     @property

@@ -10,8 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from goldsmith.check.replay_workspace import input_file
 from goldsmith.check.request import OpenGold, Request, open_gold
+from goldsmith.process.device_probe import DeviceTrial, require_device
 from goldsmith.process.fork_client import ForkClient
 from goldsmith.process.launcher import deterministic_environment
 from goldsmith.sandbox.capabilities import Level
@@ -57,6 +60,10 @@ class JudgingContext:
             level, before = grader.sandbox.layers(temporary_folder, given) if grader.sandboxed else (None, [])
             libraries = gold.manifest.provenance.environment.libraries
             reached = grader.sandbox.reach if level is not None else None
+            if grader.target.device != "cpu":
+                own = msgspec.structs.replace(grader.sandbox.confinement, home=str(home))
+                trial = DeviceTrial(grader.target.device, tuple(libraries), own if level is not None else None, level)
+                require_device(trial, environment, before, reached)
             fork_server = ForkClient(preload=libraries, environment=environment, command_prefix=before, reach=reached)
             stack.callback(fork_server.close)
             fork_server.prestart(environment)

@@ -29,6 +29,14 @@ def has_device(device: str) -> bool:
     return False
 
 
+def settle(device: str) -> None:
+    """Do nothing: it computes on no device."""
+
+
+def limit_memory(device: str, size: int) -> None:
+    """Do nothing: it has no arrays on a device."""
+
+
 def environment(device: str) -> dict[str, Any]:
     return {"numpy": np.__version__}
 

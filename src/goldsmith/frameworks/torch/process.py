@@ -48,6 +48,17 @@ def has_device(device: str) -> bool:
     return True
 
 
+def settle(device: str) -> None:
+    if device.startswith("cuda"):
+        torch.cuda.synchronize(device)
+
+
+def limit_memory(device: str, size: int) -> None:
+    if device.startswith("cuda"):
+        total = torch.cuda.get_device_properties(device).total_memory
+        torch.cuda.set_per_process_memory_fraction(min(1.0, size / total), device)
+
+
 def environment(device: str) -> dict[str, Any]:
     """Return the fields of `gold.facts.Environment` that torch knows."""
     unusual = unusual_settings()

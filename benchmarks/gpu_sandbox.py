@@ -1,0 +1,319 @@
+"""Which files and system calls CUDA needs in the sandbox: what a process was seen to ask for, then each taken away.
+
+python benchmarks/gpu_sandbox.py [--device cuda]
+
+Children are forked from a process that has imported torch and not started CUDA, as the zygote of `grade` does; each is
+confined and computes. A shim written in C notes what libraries open, ask of files and map. `benchmarks/grade_on_gpu.py`
+runs this, too. With `OUT` in the environment, all that was noted is written there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+SHIM = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+static int out = -1, pid = 0;
+static void note(const char *form, ...) {
+    char text[4096]; int saved = errno;
+    if (!getenv("SHIM_LOG")) return;
+    if (pid != getpid() || fcntl(out, F_GETFD) == -1) {
+        int (*real)(const char *, int, ...) = dlsym(RTLD_NEXT, "open");
+        out = real(getenv("SHIM_LOG"), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600); pid = getpid();
+    }
+    va_list more; va_start(more, form); int size = vsnprintf(text, sizeof text, form, more); va_end(more);
+    if (write(out, text, size) < 0) {} errno = saved;
+}
+#define OPENS(NAME, ARGS, CALL, PATH) \
+    int NAME ARGS { int (*real)() = dlsym(RTLD_NEXT, #NAME); va_list more; va_start(more, flags); \
+    int mode = va_arg(more, int); va_end(more); int got = real CALL; \
+    note("open %d %d %s\n", got < 0 ? errno : 0, flags & 3, PATH); return got; }
+OPENS(open, (const char *path, int flags, ...), (path, flags, mode), path)
+OPENS(open64, (const char *path, int flags, ...), (path, flags, mode), path)
+OPENS(openat, (int at, const char *path, int flags, ...), (at, path, flags, mode), path)
+OPENS(openat64, (int at, const char *path, int flags, ...), (at, path, flags, mode), path)
+FILE *fopen(const char *path, const char *how) { FILE *(*real)() = dlsym(RTLD_NEXT, "fopen");
+    FILE *got = real(path, how); note("open %d %d %s\n", got ? 0 : errno, *how != 'r', path); return got; }
+FILE *fopen64(const char *path, const char *how) { FILE *(*real)() = dlsym(RTLD_NEXT, "fopen64");
+    FILE *got = real(path, how); note("open %d %d %s\n", got ? 0 : errno, *how != 'r', path); return got; }
+int ioctl(int of, unsigned long number, ...) { int (*real)() = dlsym(RTLD_NEXT, "ioctl");
+    va_list more; va_start(more, number); void *given = va_arg(more, void *); va_end(more);
+    int got = real(of, number, given), why = got < 0 ? errno : 0; char link[64], name[256] = "";
+    snprintf(link, sizeof link, "/proc/self/fd/%d", of); if (readlink(link, name, sizeof name - 1) < 0) {}
+    note("ioctl %d %lx %s\n", why, number, name); errno = why ? why : errno; return got; }
+static void *mapped(const char *name, void *at, size_t size, int how, int flags, int of, off_t from) {
+    void *(*real)() = dlsym(RTLD_NEXT, name); void *got = real(at, size, how, flags, of, from);
+    if ((flags & 0x2f) == 0x21) note("shared %d %zu anonymous\n", got == MAP_FAILED ? errno : 0, size); return got; }
+void *mmap(void *at, size_t size, int how, int flags, int of, off_t from) {
+    return mapped("mmap", at, size, how, flags, of, from); }
+void *mmap64(void *at, size_t size, int how, int flags, int of, off_t from) {
+    return mapped("mmap64", at, size, how, flags, of, from); }
+int socket(int family, int kind, int protocol) { int (*real)() = dlsym(RTLD_NEXT, "socket");
+    int got = real(family, kind, protocol); note("socket %d %d family\n", got < 0 ? errno : 0, family); return got; }
+int memfd_create(const char *name, unsigned flags) { int (*real)() = dlsym(RTLD_NEXT, "memfd_create");
+    int got = real(name, flags); note("memfd_create %d 0 %s\n", got < 0 ? errno : 0, name); return got; }
+"""
+TIMEOUT_S = 60.0
+
+
+def compute(device: str) -> None:
+    """Do what a submission does: products, convolutions, gradients, random numbers, copies to and from the device."""
+    import torch
+
+    x = torch.randn(64, 3, 16, 16, device=device, requires_grad=True)
+    layer = torch.nn.Conv2d(3, 8, 3).to(device)
+    (layer(x).relu().flatten(1) @ torch.randn(8 * 14 * 14, 32, device=device)).square().mean().backward()
+    torch.linalg.solve(torch.eye(8, device=device), torch.randn(8, 2, device=device))
+    pinned = torch.ones(1000).pin_memory() if device.startswith("cuda") else torch.ones(1000)
+    assert float(pinned.to(device).sum()) == 1000
+    assert x.grad is not None
+    if device.startswith("cuda"):
+        torch.cuda.synchronize()
+
+
+def forked(action: Callable[[], None]) -> tuple[int, int, float]:
+    """Start an action in a fork; return its pid, a pipe with why it failed, and when it began."""
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if not pid:
+        code = 1
+        try:
+            os.setsid()
+            action()
+            code = 0
+        except BaseException as error:
+            os.write(writer, f"{type(error).__name__}: {error}".encode()[:300])
+        finally:
+            os._exit(code)
+    os.close(writer)
+    return pid, reader, time.monotonic()
+
+
+def outcomes(actions: dict[str, Callable[[], None]], at_once: int = 6) -> dict[str, str]:
+    """Run actions, some at once; return for each why it failed, empty if it did not."""
+    left, running, found = dict(actions), dict[str, tuple[int, int, float]](), dict[str, str]()
+    while left or running:
+        while left and len(running) < at_once:
+            name = next(iter(left))
+            running[name] = forked(left.pop(name))
+        for name, (pid, reader, began) in list(running.items()):
+            done, status = os.waitpid(pid, os.WNOHANG)
+            late = time.monotonic() - began > TIMEOUT_S
+            if late and not done:
+                os.kill(pid, 9)
+                os.waitpid(pid, 0)
+            if done or late:
+                said = "" if late else os.read(reader, 300).decode("utf-8", "replace").strip()
+                os.close(reader)
+                ended = "never ended" if late else f"exit code {os.waitstatus_to_exitcode(status)}"
+                found[name] = said or ("" if done and not status else ended)
+                del running[name]
+        time.sleep(0.01)
+    return found
+
+
+class Variant:
+    """A sandbox as grading makes it, with something taken away from it, or added."""
+
+    def __init__(self, device: str, folder: str) -> None:
+        from goldsmith.sandbox.accelerator import accelerator
+        from goldsmith.sandbox.limits import Limits
+        from goldsmith.sandbox.readable_paths import reach
+
+        self.device, self.folder = device, folder
+        self.given, self.reach, self.limits = accelerator(device), reach([]), Limits(processes=600, open_files=512)
+
+    def __call__(
+        self, without: Iterable[str] = (), more: Sequence[str] = (), policy: Callable[[list[Any]], list[Any]] = list
+    ) -> Callable[[], None]:
+        def action() -> None:
+            from goldsmith.sandbox import confinement
+
+            sandboxing: Any = confinement
+            rules = sandboxing.rules
+            sandboxing.rules = lambda *args, **options: policy(rules(*args, **options))
+            home = tempfile.mkdtemp(dir=self.folder)
+            gone = set(without)
+            confinement.confine(
+                confinement.Confinement(
+                    home=home,
+                    readable=tuple(item for item in (*self.reach.readable, *self.given.readable) if item not in gone),
+                    listable=self.reach.listable,
+                    writable=tuple(filter(None, [os.environ.get("SHIM_LOG")])),
+                    devices=tuple(item for item in (*self.given.devices, *more) if item not in gone),
+                    variables=("SHIM_LOG",),
+                    limits=self.limits,
+                )
+            )
+            compute(self.device)
+
+        return action
+
+
+def without_rules(calls: Iterable[str]) -> Callable[[list[Any]], list[Any]]:
+    gone = set(calls)
+    return lambda rules: [rule for rule in rules if rule.call not in gone]
+
+
+def without_ioctl(numbers: Iterable[int]) -> Callable[[list[Any]], list[Any]]:
+    """Return a policy that refuses these, as the first rule that looks at `ioctl`."""
+    from errno import EPERM
+
+    from goldsmith.sandbox.seccomp import Among, Rule
+
+    return lambda rules: [Rule("ioctl", EPERM, (Among(1, tuple(numbers)),)), *rules]
+
+
+def needed(title: str, actions: dict[str, Callable[[], None]], *, says: bool = True) -> list[str]:
+    """Print which of what was taken away is missed, and return those."""
+    found = outcomes(actions)
+    missed = [name for name, why in found.items() if why]
+    print(f"\n{title}: {len(missed)} of {len(found)} are needed")
+    for name in found if says else missed:
+        print(f"  {'needed    ' if found[name] else 'not needed'}  {name:40} {found[name][:100]}".rstrip())
+    sys.stdout.flush()
+    return missed
+
+
+def observed(log: Path) -> dict[str, collections.Counter[str]]:
+    """Read what the shim has noted, by kind: how often each was asked for, and what errors it got."""
+    found: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
+    for line in log.read_text(errors="replace").splitlines() if log.exists() else ():
+        parts = line.split(" ", 3)
+        if len(parts) == 4:
+            kind, error, number, name = parts
+            words = f"{name} {number}" if kind != "open" else name
+            found[kind][words if error == "0" else f"{words} (error {error})"] += 1
+    return found
+
+
+def main(device: str) -> int:
+    import torch  # noqa: F401
+
+    from goldsmith.sandbox.capabilities import probe
+
+    folder = tempfile.mkdtemp()
+    os.chmod(folder, 0o755)
+    variant = Variant(device, folder)
+    level = probe()
+    print(f"level: {level.name}; devices {variant.given.devices}; read {variant.given.readable}")
+    first = outcomes({"free": lambda: compute(device), "in the sandbox": variant()})
+    for name, why in first.items():
+        print(f"{name}: {why or 'computes'}")
+    log = Path(os.environ.get("SHIM_LOG", "/nonexistent"))
+    seen = observed(log)
+    for kind in ("ioctl", "shared", "socket", "memfd_create", "open"):
+        rows = [
+            f"{count:6} {name}"
+            for name, count in sorted(seen[kind].items())
+            if kind != "open" or name.startswith(("/dev", "/proc", "/sys", "/etc")) or "(error 13)" in name
+        ]
+        if rows:
+            print(f"\n{kind}:")
+            print("\n".join(rows[:120]))
+    sys.stdout.flush()
+    if not variant.given.devices:
+        return int(bool(first["in the sandbox"]))
+    if first["in the sandbox"]:
+        return find_what_is_missing(variant, seen)
+    needed("files of devices", {item: variant(without=[item]) for item in variant.given.devices})
+    needed("what is read", {item: variant(without=[item]) for item in variant.given.readable})
+    uvm = sorted({int(name.split()[-1], 16) for name in seen["ioctl"] if name.startswith("/dev/nvidia-uvm ")})
+    own = sorted({int(name.split()[-1], 16) for name in seen["ioctl"] if "/dev/nvidia" in name} - set(uvm))
+    needed("requests to the driver (ioctl)", {hex(number): variant(policy=without_ioctl([number])) for number in own})
+    needed(
+        "requests to unified memory (ioctl)", {hex(n): variant(policy=without_ioctl([n])) for n in uvm or range(1, 81)}
+    )
+    needed("shared anonymous memory", {"below 2 MiB": variant(policy=_nothing_shared)})
+    return 0
+
+
+def _nothing_shared(rules: list[Any]) -> list[Any]:
+    from errno import EPERM
+
+    from goldsmith.sandbox.seccomp import Among, Rule
+
+    return [Rule("mmap", EPERM, (Among(3, (0x21, 0x23), 0x2F),)), *rules]
+
+
+def find_what_is_missing(variant: Variant, seen: dict[str, collections.Counter[str]]) -> int:
+    """Find out what else has to be let in: files, then system calls, until it computes."""
+    from goldsmith.sandbox import syscall_policy
+
+    everything = [rule.call for rule in syscall_policy.rules(1, 7, accelerator=True)]
+    extra = ["/dev", "/proc", "/sys", "/etc", "/usr", "/run", "/opt", "/var"]
+
+    def opened(paths: Sequence[str], policy: Callable[[list[Any]], list[Any]] = list) -> Callable[[], None]:
+        wider = Variant(variant.device, variant.folder)
+        wider.given = type(variant.given)(
+            (*wider.given.devices, *(p for p in paths if p == "/dev")), (*wider.given.readable, *paths)
+        )
+        return wider(policy=policy)
+
+    tried = {
+        "all files": opened(extra),
+        "all system calls": opened([], without_rules(everything)),
+        "all files and calls": opened(extra, without_rules(everything)),
+        **{f"with {item}": opened([item]) for item in extra},
+        **{f"{item} with all calls": opened([item], without_rules(everything)) for item in extra},
+    }
+    for name, why in outcomes(tried).items():
+        print(f"  {name}: {why or 'computes'}")
+    calls = sorted(set(everything))
+    for paths in ([], extra):
+        if not outcomes({"all": opened(paths, without_rules(calls))})["all"]:
+            needed(
+                f"system calls that must be allowed, with {'all files' if paths else 'these files'}",
+                {call: opened(paths, without_rules(set(calls) - {call})) for call in calls},
+                says=False,
+            )
+            break
+    return 1
+
+
+def rerun_with_shim(device: str) -> int:
+    """Run this program again with the shim in every library's way, if there is a compiler."""
+    folder = tempfile.mkdtemp()
+    os.chmod(folder, 0o755)
+    source, library, log = Path(folder, "shim.c"), Path(folder, "shim.so"), Path(folder, "log")
+    source.write_text(SHIM)
+    environment = dict(os.environ)
+    made = subprocess.run(
+        ["cc", "-shared", "-fPIC", "-w", "-o", library, source, "-ldl"], capture_output=True, text=True
+    )
+    if made.returncode == 0:
+        environment |= {"LD_PRELOAD": str(library), "SHIM_LOG": str(log)}
+    else:
+        print(f"without the shim: {made.stderr[:200]}")
+    code = subprocess.run([sys.executable, __file__, "--device", device, "--seen"], env=environment).returncode
+    if "OUT" in os.environ and log.exists():
+        found = {kind: dict(counts) for kind, counts in observed(log).items()}
+        Path(os.environ["OUT"], "gpu_sandbox.json").write_text(json.dumps(found, indent=1))
+    return code
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--seen", action="store_true", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    raise SystemExit(main(given.device) if given.seen else rerun_with_shim(given.device))
