@@ -21,11 +21,12 @@ from goldsmith.errors.parity import (
 )
 from goldsmith.frameworks.framework import adopted, library_of
 from goldsmith.gold.arrays import array_hash, is_array
+from goldsmith.judge.bounds import MAX_REFERENCES
 from goldsmith.judge.evidence import Evidence
 from goldsmith.model_parity.both_sides import ParityRequest
 from goldsmith.model_parity.noise import QUICK
 from goldsmith.model_parity.parity import judge_parity
-from goldsmith.model_parity.references import MOST, between_references, judge_by_several
+from goldsmith.model_parity.references import between_references, judge_by_several
 from goldsmith.model_parity.result import ModuleParity, ParityReport
 from goldsmith.parity_in_step import compare_in_step
 from goldsmith.runs.live.live_side import LiveSide
@@ -242,8 +243,8 @@ def _references(given: Any) -> dict[str, Any]:
     else:
         item = adopted(given)
         return {name_of(item): item}
-    if not 0 < len(found) <= MOST:
-        raise BadReferences(f"there are {len(found)} references" if found else "there is no reference", MOST)
+    if not 0 < len(found) <= MAX_REFERENCES:
+        raise BadReferences(f"there are {len(found)} references" if found else "there is no reference", MAX_REFERENCES)
     return found
 
 

@@ -4,13 +4,12 @@ module or a git revision that takes the place of what the recipe imports."""
 from __future__ import annotations
 
 import contextlib
-import tarfile
 from collections.abc import Iterator
 
 from goldsmith.errors.lone_recipe import NoSuchImplementation, NothingToReplace, RecordedFromRevision
-from goldsmith.foundation.git import git, run_git
 from goldsmith.targets.replacements import bases_in, everything_in, find_replacements, imported_modules
 from goldsmith.targets.target import AS_IT_STANDS, EVERYTHING, Replacements, Submission, Target
+from goldsmith.workspace.revisions import commit_of, export_revision
 from goldsmith.workspace.temporary import private_folder
 
 
@@ -18,7 +17,7 @@ def recorded_from(target: Target, implementation: str) -> Target:
     """Return a recipe that runs on `implementation` in the place of what it imports."""
     found = find_replacements(implementation, target)
     if found is None:
-        commit = _commit(target, implementation)
+        commit = commit_of(target.project.root, implementation)
         raise RecordedFromRevision(implementation) if commit else NoSuchImplementation(implementation)
     return target.running_on(found)
 
@@ -47,22 +46,11 @@ def _notes(found: Replacements, implementation: str) -> tuple[str, ...]:
 @contextlib.contextmanager
 def _revision(target: Target, revision: str) -> Iterator[Replacements]:
     """Write the project as it is in a git revision; its modules come before all others. The recipe stays as it is."""
-    commit = _commit(target, revision)
-    if not commit:
-        raise NoSuchImplementation(revision)
     with private_folder() as room:
-        root, archive = room / "revision", room / "revision.tar"
-        if run_git(target.project.root, "archive", f"--output={archive}", commit).returncode:
+        root = export_revision(target.project.root, revision, room)
+        if root is None:
             raise NoSuchImplementation(revision)
-        with tarfile.open(archive) as file:
-            file.extractall(root, filter="data")
         bases = bases_in(target, root)
         if not bases:
             raise NothingToReplace(revision, target.recipe.name, imported_modules(target.recipe))
         yield everything_in(bases)
-
-
-def _commit(target: Target, revision: str) -> str:
-    if revision.startswith("-"):
-        return ""
-    return (git(target.project.root, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}") or "").strip()

@@ -21,9 +21,20 @@ _DTYPES = ("float64", "float32", "bfloat16", "float16")
 
 
 @command
-@argument("reference", "REF", "The one that is right: file.py:Name or package.module:Name.", required=False)
-@argument("candidate", "TARGET", "The one that should compute the same, named alike.", required=False)
-@option("--with", "setup", metavar="FILE", type=PATH, help="A file that defines reference(), candidate() and inputs().")
+@argument(
+    "targets",
+    "REF... TARGET",
+    "One that is right, file.py:Name or package.module:Name, or several; last the one that should compute the same.",
+    nargs=-1,
+)
+@option(
+    "--with",
+    "given",
+    metavar="FILE|VERSION",
+    multiple=True,
+    help="A file that defines reference(), candidate() and inputs(); or a version to take REF from, of its package "
+    "(name==1.2) or of the repository (HEAD~3): several are compared.",
+)
 @option("--init", metavar="ARGS", help="Arguments to build both with: 'dim=64, heads=4'.")
 @option("--init-candidate", metavar="ARGS", rare=True, help="Arguments to build TARGET with, if others.")
 @option("--input", "inputs", metavar="EXPR", multiple=True, help="What both are called with; several, one by one.")
@@ -72,9 +83,8 @@ _DTYPES = ("float64", "float32", "bfloat16", "float16")
 @option("--threads", metavar="N", type=int, default=1, rare=True, help="Threads of each process.")
 @output_options
 def parity(
-    reference: str | None,
-    candidate: str | None,
-    setup: Path | None,
+    targets: tuple[str, ...],
+    given: tuple[str, ...],
     init: str | None,
     init_candidate: str | None,
     inputs: tuple[str, ...],
@@ -104,7 +114,7 @@ def parity(
     no_color: bool,
     debug: bool,
 ) -> None:
-    """Compare two models: say whether TARGET computes what REF does, and where it first goes wrong.
+    """Compare models: say whether TARGET computes what REF does, and where it first goes wrong.
 
     A class is built, with --init; a function is compared itself, unless --init says what to call it with. REF's weights
     go into TARGET: by name, by the rules of an adapter, or by shape. Both run on the same inputs, in float64 and in
@@ -112,12 +122,18 @@ def parity(
     answer names the first module that is wrong by itself, and those that are only its victims. Each side is imported in
     a process of its own, so both may have modules of the same name.
 
+    Several REFs are compared with each other first; one far from all others is named and left out. If they differ more
+    from each other than TARGET from the nearest, nothing can be said.
+
     Examples:
 
         goldsmith parity old/model.py:Net new/model.py:Net --init 'dim=64, heads=4' --input 'torch.randn(2, 11, 64)'
         goldsmith parity old.model:Net new.model:Net --input 'torch.randn(1, 3)' --input 'torch.randn(7, 3)'
         goldsmith parity --with setup.py --train --steps 3
         goldsmith parity problem.py solution.py              a kernel benchmark's Model, get_inputs() and ModelNew
+        goldsmith parity a.py:Net b.py:Net c.py:Net new.py:Net --input 'torch.randn(1, 3)'
+        goldsmith parity model.py:Net model.py:Net --with HEAD~3 --input 'torch.randn(1, 3)'
+        goldsmith parity pkg.net:Net new.py:Net --with pkg==1.0 --with pkg==1.1 --input 'torch.randn(1, 3)'
 
     An --input is an expression that knows torch, np and REF's module: one value, several with commas between them for
     positional arguments, or dict(x=…) for named ones. Where TARGET takes others, each --input has an --input-candidate
@@ -125,17 +141,19 @@ def parity(
     both print is not shown. Models too large for copies and traces are compared in Python, by
     goldsmith.parity(…, in_step=True).
 
-    Exit codes: 0 agrees, 1 differs, 2 bad usage, 3 could not run, or inconclusive.
+    Exit codes: 0 agrees, 1 differs, 2 bad usage, 3 could not run, inconclusive, or references that differ.
     """
     wanted = asked_for(formats, json=json, page=page)
     json = Wanted("json") in wanted
     with report_errors("parity", as_json=json, debug=debug, subjects="candidates") as report:
-        form = _form(reference, candidate, inputs, setup, init_from, inputs_from)
+        setup, versions = _setup_and_versions(given)
+        *references, candidate = targets or ("", "")
+        form = _form(references, candidate, inputs, setup, init_from, inputs_from)
         if form is not None:
-            reference, candidate, kernel = form.reference, form.candidate, True
-        _check_options(reference, candidate, setup, inputs, own_inputs, drawn=form is not None)
-        if kernel and (own_inputs or steps):
-            other = "--steps" if steps else "--input-candidate"
+            references, candidate, kernel = [form.reference], form.candidate, True
+        _check_options(references, targets, setup, versions, inputs, own_inputs, drawn=form is not None)
+        if kernel and (own_inputs or steps or max(len(references), len(versions)) > 1):
+            other = "--steps" if steps else "--input-candidate" if own_inputs else "all REFs and versions but one"
             raise BadUsage(
                 "goldsmith parity", f"a kernel is compared by its outputs for the same inputs; leave out {other}"
             )
@@ -150,7 +168,6 @@ def parity(
 
         import msgspec
 
-        from goldsmith.judge.evidence import Evidence
         from goldsmith.model_parity.both_sides import ParityRequest
         from goldsmith.model_parity.brief import in_brief
         from goldsmith.model_parity.in_processes import judge_in_processes
@@ -158,7 +175,7 @@ def parity(
 
         mine = SideJob(
             role="reference",
-            target=reference or "",
+            target="",
             setup=str(setup or ""),
             init=init,
             inputs=inputs,
@@ -175,14 +192,14 @@ def parity(
         theirs = msgspec.structs.replace(
             mine,
             role="candidate",
-            target=candidate or "",
+            target=candidate,
             init=init if init_candidate is None else init_candidate,
             inputs=own_inputs,
             adapter=str(adapter.resolve()) if adapter else "",
             convert=convert or "",
         )
         request = ParityRequest(
-            reference=reference or f"reference() of {setup}",
+            reference=f"reference() of {setup}",
             candidate=candidate or f"candidate() of {setup}",
             weights=not own_weights,
             gradients=not no_gradients and not kernel,
@@ -197,8 +214,10 @@ def parity(
             on_command_line=True,
         )
         with make_progress(no_color).of("parity") as progress:
-            evidence = Evidence() if output.wants("html") else None
-            found = judge_in_processes(mine, theirs, request, progress, evidence)
+            jobs = [msgspec.structs.replace(mine, target=target) for target in references]
+            found, evidence = judge_in_processes(
+                jobs, theirs, request, progress, versions=versions, with_evidence=output.wants("html")
+            )
         if proposed is not None:
             _write_adapter(proposed, found.adapter_lines)
         output.settings["evidence"] = evidence
@@ -208,8 +227,8 @@ def parity(
 
 
 def _form(
-    reference: str | None,
-    candidate: str | None,
+    references: Sequence[str],
+    candidate: str,
     inputs: Sequence[str],
     setup: Path | None,
     init_from: str,
@@ -219,13 +238,13 @@ def _form(
     from goldsmith.model_parity.benchmark_form import benchmark_form
 
     named = f"--init-from {init_from}" if init_from else f"--inputs-from {inputs_from}"
-    if inputs or setup is not None or reference is None or candidate is None:
+    if inputs or setup is not None or len(references) != 1 or not candidate:
         if init_from or inputs_from:
             raise BadUsage(
                 "goldsmith parity", f"{named} is for REF and TARGET without --input and --with; leave it out"
             )
         return None
-    form = benchmark_form(reference, candidate, init_from=init_from, inputs_from=inputs_from, root=Path.cwd())
+    form = benchmark_form(references[0], candidate, init_from=init_from, inputs_from=inputs_from, root=Path.cwd())
     if form is None and init_from:
         raise BadUsage("goldsmith parity", f"{named} needs --inputs-from, or a function get_inputs() in REF's file")
     return form
@@ -244,18 +263,36 @@ def _write_adapter(path: Path, lines: Sequence[str]) -> None:
     echo(f"wrote {path}: {rules}" if lines else f"{path} was not written: nothing needs a rule", err=True)
 
 
+def _setup_and_versions(given: Sequence[str]) -> tuple[Path | None, list[str]]:
+    """Tell a file that says what is compared from versions of the reference."""
+    files = [text for text in given if text.endswith(".py")]
+    if len(files) > 1:
+        raise BadUsage("goldsmith parity", f"--with names {len(files)} files, {files[0]} and {files[1]}; give one")
+    return (Path(files[0]) if files else None), [text for text in given if text not in files]
+
+
 def _check_options(
-    reference: str | None,
-    candidate: str | None,
+    references: Sequence[str],
+    targets: Sequence[str],
     setup: Path | None,
+    versions: Sequence[str],
     inputs: Sequence[str],
     own_inputs: Sequence[str],
     *,
     drawn: bool,
 ) -> None:
-    if setup is None and (reference is None or candidate is None):
-        raise BadUsage("goldsmith parity", f"{'REF' if reference is None else 'TARGET'} is missing; name both models")
-    if setup is not None and (reference is not None or inputs):
+    from goldsmith.judge.bounds import MAX_REFERENCES
+
+    if setup is None and len(targets) < 2:
+        raise BadUsage("goldsmith parity", f"{'TARGET' if targets else 'REF'} is missing; name both models")
+    if versions and len(references) > 1:
+        raise BadUsage("goldsmith parity", "--with VERSION says where REF is taken from; give one REF")
+    same = [name for names in (references, versions) for name in names if list(names).count(name) > 1]
+    if same:
+        raise BadUsage("goldsmith parity", f"{same[0]} is given twice; give each reference once")
+    if max(len(references), len(versions)) > MAX_REFERENCES:
+        raise BadUsage("goldsmith parity", f"give up to {MAX_REFERENCES} references; every two of them are compared")
+    if setup is not None and (targets or inputs):
         raise BadUsage("goldsmith parity", "--with says what is compared; leave out REF, TARGET and --input")
     if setup is not None and own_inputs:
         problem = f"--with says what is compared; leave out --input-candidate, and define inputs_candidate() in {setup}"

@@ -78,6 +78,15 @@ class BadTarget(UsageError):
     wanted: str = "file.py:Name or package.module:Name"
 
 
+class EnvironmentFailed(GoldsmithError):
+    """Packages of a version that could not be installed."""
+
+    outcome = "could-not-run"
+    template = "{name} could not be installed: {problem}; check name and version, and that pip reaches its index."
+    name: str
+    problem: str
+
+
 class SideFailed(GoldsmithError):
     """A side that could not be built, or whose process ended."""
 

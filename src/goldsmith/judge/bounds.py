@@ -174,3 +174,9 @@ def _is_long(value: Any) -> bool:
         seen += 1 + len(inside)
         left += inside[: MAX_FORM_VALUES + 1]
     return seen > MAX_FORM_VALUES
+
+
+# --- several references ----------------------------------------------------------------------------------------------
+
+MAX_REFERENCES = 8
+"""References that a candidate is judged by at once: every two of them are compared."""

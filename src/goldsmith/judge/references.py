@@ -113,7 +113,8 @@ def _leaf(case: CaseVerdict, path: str, dtype: str) -> LeafComparison | None:
 
 
 def farthest(cases: Sequence[CaseVerdict]) -> LeafComparison | None:
-    """Return the value that uses up most of its tolerance: of those that differ, if any does."""
-    leaves = [leaf for case in cases for leaf in case.leaves]
-    wrong = [leaf for leaf in leaves if not leaf.agrees]
-    return max(wrong or leaves, key=lambda leaf: leaf.excess, default=None)
+    """Return the value that uses up most of its tolerance, in the first case in which any differs."""
+    wrong = (case for case in cases if any(not leaf.agrees for leaf in case.leaves))
+    first = next(wrong, next(iter(cases), None))
+    leaves = first.leaves if first is not None else ()
+    return max(leaves, key=lambda leaf: (not leaf.agrees, leaf.excess), default=None)

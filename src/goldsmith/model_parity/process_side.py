@@ -72,7 +72,7 @@ class ProcessSide:
                 file.write_bytes(msgspec.json.encode(self._job))
                 with self._log.open("wb") as log:
                     process = subprocess.Popen(
-                        [sys.executable, "-P", "-m", "goldsmith.runs.live.serve", str(file)],
+                        [self._job.interpreter or sys.executable, "-P", "-m", "goldsmith.runs.live.serve", str(file)],
                         stdin=subprocess.PIPE,
                         stdout=subprocess.PIPE,
                         stderr=log,
@@ -90,6 +90,10 @@ class ProcessSide:
     def wait_until_built(self) -> None:
         """Wait until the implementation is imported and built; raise if it cannot be."""
         self._receive()
+
+    def begin(self, role: str) -> None:
+        """Be as after the start, as the reference or the candidate of another side."""
+        self._ask(SideRequest(method="begin", role=role))
 
     def describe(self) -> Described:
         found = self._ask(SideRequest(method="describe")).described
@@ -194,7 +198,8 @@ class ProcessSide:
 
     @property
     def _name(self) -> str:
-        return f"{self._job.role}() of {self._job.setup}" if self._job.setup else self._job.target.rstrip(":")
+        name = f"{self._job.role}() of {self._job.setup}" if self._job.setup else self._job.target.rstrip(":")
+        return f"{name} ({self._job.version})" if self._job.version else name
 
     def _refusal(self, problem: SideProblem) -> GoldsmithError:
         match problem.kind:

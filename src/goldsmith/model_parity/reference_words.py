@@ -61,11 +61,21 @@ def moved_words(report: ParityReport) -> str:
         return ""
     if several.moved == "candidate":
         return f"the reference did not move, and {report.name} differs from each version"
-    moved = next(item for item in several.pairs if item.outcome == DIFFERS)
-    where = f"from {moved.one} to {moved.other} the reference moved: {_how_far(moved)}"
+    pair = next(item for item in several.pairs if item.outcome == DIFFERS)
+    return f"the reference moved from {pair.one} to {pair.other}: {_how_far(pair)}"
+
+
+def agreed_words(report: ParityReport) -> str:
+    """Say which versions of a reference the candidate agrees with, where they differ; empty where they are none."""
+    several = report.references
+    if several is None or not several.moved:
+        return ""
     agreed = [item.name for item in several.references if item.outcome == AGREES]
-    stands = f"{report.name} agrees with {joined(agreed)}" if agreed else f"{report.name} agrees with no version"
-    return f"{where}; {stands}"
+    return f"agrees with {joined(agreed)}" if agreed else f"agrees with neither {' nor '.join(_names(report))}"
+
+
+def _names(report: ParityReport) -> list[str]:
+    return [item.name for item in report.references.references] if report.references is not None else []
 
 
 def difference_words(pair: ReferencePair) -> str:

@@ -30,8 +30,6 @@ from goldsmith.judge.words import joined
 from goldsmith.model_parity.both_sides import ParityRequest
 from goldsmith.model_parity.result import JudgedReference, Moved, ParityReport, ReferencePair, SeveralReferences, Spread
 
-MOST = 8
-"""How many references there may be: every two of them are compared."""
 Judge = Callable[[int, int | None], ParityReport]
 """Compares the reference of a number with another one, or with the candidate."""
 

@@ -135,7 +135,7 @@ class JudgedReference(msgspec.Struct, frozen=True, kw_only=True):
     outcome: OutcomeByAll
     """What the candidate is found to be by this one alone."""
     relative: float | None = None
-    """How far the candidate is off, over the size of this one's value; of what differs the farthest."""
+    """How far the candidate is off, over the size of this one's value: the farthest in the first case that differs."""
     excess: float | None = None
     """The same in units of the tolerance."""
     first: str = ""
@@ -152,7 +152,7 @@ class ReferencePair(msgspec.Struct, frozen=True, kw_only=True):
     outcome: OutcomeByAll
     """Whether the second agrees with the first, or the first with the second."""
     relative: float | None = None
-    """How far one is off, over the size of the other's value; of what differs the farthest."""
+    """How far one is off, over the size of the other's value: the farthest in the first case that differs."""
     excess: float | None = None
     """The same in units of the tolerance."""
     what: str = ""

@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 from goldsmith.judge.references import REFERENCES_DIFFER
 from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, INCONCLUSIVE
-from goldsmith.model_parity.reference_words import moved_words, singled_out_words
+from goldsmith.model_parity.reference_words import agreed_words, moved_words, singled_out_words
 from goldsmith.model_parity.result import (
     INFERRED,
     INSIDE,
@@ -35,7 +35,7 @@ def headline(report: ParityReport) -> str:
 
 def _judgement(report: ParityReport) -> str:
     if report.outcome == REFERENCES_DIFFER:
-        return f"cannot be judged by {report.reference}: {report.reason}"
+        return agreed_words(report) or f"cannot be judged by {report.reference}: {report.reason}"
     if report.outcome == COULD_NOT_RUN and not report.cases:
         return f"could not be compared with {report.reference}: {report.reason}"
     names = _cases(report)

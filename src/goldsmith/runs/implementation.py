@@ -172,7 +172,10 @@ class SideJob(msgspec.Struct, frozen=True, kw_only=True):
     file that defines functions of these roles, it is the function's name. Expressions in `init` and `inputs` are
     evaluated there and nowhere else; `convert` names a function. Results go into `folder`. In the form of kernel
     benchmarks, `init_from` and `inputs_from` name functions of the file `benchmark`, and a `kernel` is compared as
-    kernels are: without gradients, and with what code changes in its libraries watched."""
+    kernels are: without gradients, and with what code changes in its libraries watched.
+
+    A side of another `version` than is here runs in an `interpreter` of its own, which has these `packages`, or has the
+    files in the folder `tree` instead of those in the folder `instead_of`."""
 
     role: str
     target: str
@@ -191,15 +194,21 @@ class SideJob(msgspec.Struct, frozen=True, kw_only=True):
     threads: int = 1
     folder: str = ""
     root: str = ""
+    version: str = ""
+    interpreter: str = ""
+    packages: tuple[str, ...] = ()
+    tree: str = ""
+    instead_of: str = ""
     parent: int = 0
 
 
 class SideRequest(msgspec.Struct, frozen=True, kw_only=True):
     """One method of `Implementation` that a process is asked for; `file` has the arrays that belong to it, `paths`
     their names in order, which weights are matched by and such a file does not keep; `foreign` ones are read by a
-    process of another library."""
+    process of another library. To `begin` is to be what it was before all requests, in a `role`."""
 
     method: str
+    role: str = ""
     load: LoadRequest | None = None
     dtypes: dict[str, str] = {}
     runs: tuple[RunRequest, ...] = ()

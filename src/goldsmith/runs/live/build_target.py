@@ -23,6 +23,7 @@ from goldsmith.runs.implementation import SideJob, SideProblem
 from goldsmith.runs.live.global_changes import GlobalChanges
 from goldsmith.runs.live.model_facts import kind_of
 from goldsmith.runs.live.run_record import failure_of
+from goldsmith.runs.live.version_imports import ImportedFromElsewhere, check_version, enter_tree
 
 _OWN_INPUTS, _OWN_OPTIMIZER = "inputs_candidate", "optimizer_candidate"
 _EXTRAS = ("loss", "optimizer", "convert")
@@ -50,12 +51,18 @@ class Built:
     convert: Callable[[Any], Any] | None = None
     before: GlobalChanges | None = None
     """What libraries were like before the code of a kernel was imported."""
+    notes: tuple[str, ...] = ()
 
 
 def build(job: SideJob) -> Built:
     """Import and build what a job names."""
     seed_everything(job.seed, threads=job.threads, device=job.device)
+    enter_tree(job)
     built = _from_setup(job) if job.setup else _from_target(job)
+    try:
+        built = replace(built, notes=tuple(check_version(job)))
+    except ImportedFromElsewhere as problem:
+        raise CannotBuild(str(problem), hint=", as that version alone has it") from None
     if job.convert:
         built = replace(built, convert=_converter(job))
     for framework in active():  # an operation that has no deterministic form is no reason not to run a model
@@ -70,7 +77,9 @@ def _from_target(job: SideJob) -> Built:
     benchmark = _import(job.benchmark, job.root, wanted=_TARGET_FORMS) if job.benchmark else None
     before = GlobalChanges() if job.kernel else None
     is_benchmark = benchmark is not None and job.role == "reference"
-    module = benchmark if is_benchmark else _import(file, job.root, wanted=_TARGET_FORMS)
+    module = (
+        benchmark if is_benchmark else _import(file, job.root, wanted=_TARGET_FORMS, is_installed=bool(job.packages))
+    )
     assert module is not None
     found = adopted(_attribute(module, name))
     seed_everything(job.seed, threads=job.threads, device=job.device)
@@ -152,10 +161,11 @@ def _converter(job: SideJob) -> Callable[[Any], Any]:
 # --- imports ----------------------------------------------------------------------------------------------------------
 
 
-def _import(name: str, root: str, *, wanted: str, subject: str = "") -> ModuleType:
-    """Import a file, as part of the package that it lies in, or a module by its name from the current folder."""
+def _import(name: str, root: str, *, wanted: str, subject: str = "", is_installed: bool = False) -> ModuleType:
+    """Import a file, as part of the package that it lies in, or a module by its name: from the current folder, unless
+    it is one that `is_installed`."""
     if not name.endswith(".py"):
-        sys.path.insert(0, root)
+        sys.path.insert(len(sys.path) if is_installed else 0, root)
         return _guard_import(lambda: importlib.import_module(name), name)
     path = Path(root, name).resolve()
     if not path.is_file():

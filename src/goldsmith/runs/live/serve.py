@@ -47,14 +47,19 @@ class Server:
         self._job = job
         self._folder = Path(job.folder)
         self._numbers = itertools.count(1)
-        adapter = _read_rules(job.adapter) if job.adapter else None
-        built = build(job)
-        self._side = LiveSide(
+        self._adapter = _read_rules(job.adapter) if job.adapter else None
+        self._built = build(job)
+        self._side = self._begin(job.role)
+
+    def _begin(self, role: str) -> LiveSide:
+        """Return the side in a role; a reference that is another one's candidate takes that one's inputs."""
+        job, built = self._job, self._built
+        return LiveSide(
             built.target,
-            built.inputs,
+            built.inputs if role == job.role else None,
             seed=job.seed,
-            adapter=adapter,
-            convert=built.convert,
+            adapter=self._adapter,
+            convert=built.convert if role == "candidate" == job.role else None,
             loss=built.loss,
             optimizer=built.optimizer,
             dtype=job.dtype,
@@ -67,8 +72,14 @@ class Server:
     def answer(self, request: SideRequest) -> SideReply:
         """Answer one request."""
         match request.method:
+            case "begin":
+                self._side.close()
+                self._side = self._begin(request.role)
+                return SideReply()
             case "describe":
-                return SideReply(described=self._side.describe())
+                found = self._side.describe()
+                notes = (*self._built.notes, *found.notes)
+                return SideReply(described=msgspec.structs.replace(found, notes=notes))
             case "draw_inputs":
                 return SideReply(draws=tuple(self._side.draw_inputs()))
             case "inputs":
