@@ -20,6 +20,7 @@ from goldsmith.gold.payload import CaseNames, to_file
 from goldsmith.gold.tolerances import Pinned
 from goldsmith.instruments.module_traces import Tracer
 from goldsmith.instruments.own_calls import OwnCode, unwatched
+from goldsmith.recipe.choices import Choices, RecordsChoices
 from goldsmith.recipe.computed_weights import computed_weights
 from goldsmith.recipe.decorators import CHECKPOINT, CaseDefinition, check_allow
 from goldsmith.recipe.initial_weights import SEEDS, check_varies, draw_weights, statistics_of, telling_statistics
@@ -36,7 +37,7 @@ from goldsmith.weights.values import changed_values, check_shape, first_of, plai
 T = TypeVar("T")
 
 
-class Case:
+class Case(RecordsChoices):
     """One running case: what goes in, which model runs, what is recorded.
 
     `name`, `seed` and `device` are there to be read; `device` is where models and inputs are put.
@@ -51,7 +52,9 @@ class Case:
         draws: RecordedDraws | None = None,
         own_code: OwnCode | None = None,
         on_model: Callable[[str, Any], None] | None = None,
+        choices: Choices | None = None,
     ) -> None:
+        self.choices = choices or Choices()
         self.name = definition.name
         self.seed = seed
         self.device = device
@@ -229,12 +232,14 @@ class Case:
         shape: Sequence[int | None] | None = None,
         allow: Mapping[str, str] | None = None,
         tolerance: Mapping[str, Any] | None = None,
+        unordered: bool = False,
     ) -> None:
         """Keep an output under `name`, as it is now: an array, a plain value, or these nested.
 
         `shape` declares what it must be (None matches any size); `allow` accepts by name, with a reason,
         what verification would refuse. `tolerance={"rtol": …, "atol": …, "reason": …}` (or `l2` and `max`, relative
-        to the tensor's size) takes the place of the one that would be measured.
+        to the tensor's size) takes the place of the one that would be measured. The rows of what is `unordered`
+        may come in any order.
         """
         copy = self._keep(name, value)
         if shape is not None:
@@ -243,6 +248,7 @@ class Case:
             raise RecipeMisuse(f"output {name!r} is empty: there is nothing in it to compare")
         self._allow["output", name] = check_allow(allow)
         self._pin("output", name, tolerance)
+        self.keep_unordered(name, copy, unordered)
 
     def _keep(self, name: str, value: Any) -> Any:
         self._claim(self._outputs, name, "output")

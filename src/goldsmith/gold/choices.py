@@ -1,0 +1,313 @@
+"""Choices: what a token, an index, an order or a top-k set was chosen from, and how near a tie it was.
+
+A different choice may be right where the scores of two candidates are nearer to each other than rounding moves them.
+Here is how choices and scores are laid out, and which differences of scores are noise; `gold/choice_links.py` finds
+choices nobody declared, `gold/choice_noise.py` measures, and `judge/choices.py` judges.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+
+from goldsmith.gold.tolerances import DWARFS, SAFETY
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Array = npt.NDArray[np.float64]
+    Indices = npt.NDArray[np.int64]
+
+Best = Literal["highest", "lowest"]
+Ties = Literal["", "first", "last"]
+SCORES_PREFIX, WIDTHS_PREFIX, BRANCH_PREFIX = "scores:", "widths:", "branch:"
+"""In a reference file: the scores of a choice that are not recorded by themselves, how far apart two of them may be and
+still be a tie, and what follows after a tie."""
+_NEIGHBOURS = 8
+"""The noise of a score is that of as many on each side of it by rank, the largest: a dozen trials show too little of a
+single one, and candidates are neighbours of what they may be taken for."""
+_FLOOR = 4.0
+"""Scores that move at all are never nearer than so many units in the last place."""
+
+
+class Branch(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """Another choice that is as right as gold's, and after which gold's solution was run again."""
+
+    row: int
+    """The sequence, counted over all axes but that of the steps."""
+    step: int
+    """The step at which it departs, counted from the first that has scores."""
+    chosen: tuple[int, ...]
+    """What is chosen there."""
+    after: int = -1
+    """The branch that it departs from, by number; -1 for gold itself."""
+
+
+class Choice(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """A recorded output that was chosen by scores."""
+
+    path: str
+    """Where the choice sits, such as `output.tokens`."""
+    scores: str = ""
+    """Where its scores are recorded; empty where the reference file has them."""
+    found: str = ""
+    """Of a choice that no recipe declared: what its scores are, in words."""
+    best: Best = "highest"
+    """Whether the highest scores are chosen, or the lowest."""
+    axis: int = 0
+    """The axis of the scores along which is chosen."""
+    count: int = 0
+    """How many are chosen at each position; 0 for one that has no axis of its own."""
+    ties: Ties = ""
+    """Which of equal scores must be chosen, where that is fixed."""
+    steps: int | None = None
+    """The axis of the choice along which each step depends on those before; null where none does."""
+    unordered: bool = False
+    """Whether the chosen are a set."""
+    positions: int = 0
+    """How many positions there are; 0 where no noise was measured, and it is compared exactly."""
+    close: int = 0
+    """At how many of them the gap is below the noise."""
+    branches: tuple[Branch, ...] = ()
+    """What is as right as gold where it ties."""
+
+    @property
+    def declared(self) -> Choice:
+        """Return what a recipe says of it, without what was measured."""
+        return msgspec.structs.replace(self, positions=0, close=0, branches=())
+
+
+class Misfit(ValueError):
+    """Scores that a choice cannot have been made by; the message continues the name of the choice."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Scores and choices in one form: by row, by step, and then by candidate, or by what is chosen. Higher is better.
+    Where no step depends on another, each position is a row of one step; `lead` steps have no scores, being given."""
+
+    choice: Choice
+    lead: int = 0
+
+    @classmethod
+    def of(cls, choice: Choice, value: Sequence[int], scores: Sequence[int]) -> Layout:
+        """Return how arrays of these shapes are laid out, or raise `Misfit`."""
+        if not scores or not -len(scores) <= choice.axis < len(scores):
+            raise Misfit(f"axis {choice.axis} does not fit scores of shape {list(scores)}")
+        axis = choice.axis % len(scores)
+        rest = [size for place, size in enumerate(scores) if place != axis]
+        count = value[axis] if len(value) == len(scores) else 0
+        others = [size for place, size in enumerate(value) if not count or place != axis]
+        lead, steps = 0, choice.steps
+        if steps is not None:
+            if not -len(value) <= steps < len(value) or (count and steps % len(value) == axis):
+                raise Misfit(f"steps={choice.steps} is not an axis of steps in a choice of shape {list(value)}")
+            steps %= len(value)
+            place = steps - (1 if count and steps > axis else 0)
+            lead = others[place] - rest[place] if len(others) == len(rest) else 0
+            rest = [size + lead if number == place else size for number, size in enumerate(rest)]
+        if others != rest or lead < 0 or not 0 <= count <= scores[axis] or 0 in (*value, *scores):
+            raise Misfit(
+                f"a choice of shape {list(value)} cannot have been made along axis {axis} of scores of shape "
+                f"{list(scores)}"
+            )
+        return cls(msgspec.structs.replace(choice, axis=axis, count=count, steps=steps), lead)
+
+    def scores(self, scores: Any) -> Array:
+        """Return scores by row, step and candidate."""
+        import numpy as np
+
+        found = np.moveaxis(np.asarray(scores, dtype=np.float64), self.choice.axis, -1)
+        found = self._by_row(-found if self.choice.best == "lowest" else found)
+        return found
+
+    def chosen(self, value: Any) -> Any:
+        """Return what was chosen (or anything else of that shape) by row, step and rank."""
+        import numpy as np
+
+        array = np.asarray(value)
+        return self._by_row(np.moveaxis(array, self.choice.axis, -1) if self.choice.count else array[..., None])
+
+    def _by_row(self, array: Any) -> Any:
+        import numpy as np
+
+        if self._step is None:
+            return array.reshape(-1, 1, array.shape[-1])
+        return np.moveaxis(array, self._step, -2).reshape(-1, array.shape[self._step], array.shape[-1])
+
+    @property
+    def _step(self) -> int | None:
+        steps, axis = self.choice.steps, self.choice.axis
+        return steps if steps is None or not self.choice.count or steps < axis else steps - 1
+
+
+def first_problem(layout: Layout, value: Any, scores: Any) -> str:
+    """Say why scores cannot be what gold's own choice was made by; empty if they can."""
+    import numpy as np
+
+    rows, chosen = layout.scores(scores), layout.chosen(value)[:, layout.lead :]
+    if np.isnan(rows).any():
+        return f"{int(np.isnan(rows).sum())} of the scores are NaN"
+    if not (rows != rows[..., :1]).any() and not layout.choice.ties and rows.shape[-1] > 1:
+        return "all scores are equal, so nothing is chosen by them"
+    size = rows.shape[-1]
+    if ((chosen < 0) | (chosen >= size)).any():
+        wrong = int(chosen[(chosen < 0) | (chosen >= size)][0])
+        return f"{wrong} is chosen, and there are {size} to choose from"
+    right = best_of(rows, chosen.shape[-1], layout.choice.ties)
+    for row, step in np.argwhere((right != chosen).any(axis=-1)):
+        at = tuple(int(place) for place in (row, step))
+        found = rule(rows[at], np.zeros(size), right[at], chosen[at], layout.choice)
+        if found.outcome == "wrong":
+            return f"it is not what the {layout.choice.best} scores choose: {found.why}"
+    return ""
+
+
+def best_of(scores: Array, count: int, ties: Ties) -> Indices:
+    """Return the best by row and step, in order; of equal ones the first unless the last is to be chosen."""
+    import numpy as np
+
+    if ties == "last":
+        return np.asarray(scores.shape[-1] - 1 - np.argsort(-scores[..., ::-1], axis=-1, kind="stable")[..., :count])
+    return np.argsort(-scores, axis=-1, kind="stable")[..., :count]
+
+
+def sampling_scores(probabilities: Any, uniforms: Any, axis: int) -> Array:
+    """Return the scores by which given uniform numbers choose among probabilities: minus how far each is from the interval
+    of a candidate in their running sum."""
+    import numpy as np
+
+    shares = np.moveaxis(np.asarray(probabilities, dtype=np.float64), axis, -1)
+    ends = np.cumsum(shares, axis=-1)
+    ends /= ends[..., -1:]
+    starts = np.concatenate([np.zeros_like(ends[..., :1]), ends[..., :-1]], axis=-1)
+    drawn = np.asarray(uniforms, dtype=np.float64)[..., None]
+    off = np.maximum(np.maximum(starts - drawn, drawn - ends), 0.0)
+    return np.moveaxis(np.where(shares > 0, -off, -np.inf), -1, axis)
+
+
+@dataclass(frozen=True)
+class Ruling:
+    """What is to be said of another choice at one position: it is the same, a tie, wrong, or `unknown`, where noise is so
+    large that nothing can be said."""
+
+    outcome: Literal["same", "tie", "wrong", "unknown"]
+    why: str = ""
+
+
+def rule(scores: Array, widths: Array, gold: Indices, chosen: Indices, choice: Choice) -> Ruling:
+    """Judge what was chosen at one position, by gold's scores there. `widths` are how far below another a score may be
+    and still be a tie; infinite where noise decides."""
+    import numpy as np
+
+    own, theirs = [int(item) for item in gold], [int(item) for item in chosen]
+    if own == theirs or (choice.unordered and sorted(own) == sorted(theirs)):
+        return Ruling("same")
+    for item in theirs:
+        if not 0 <= item < len(scores):
+            return Ruling("wrong", f"{item} is chosen, and there are {len(scores)} to choose from")
+        if theirs.count(item) > 1:
+            return Ruling("wrong", f"{item} is chosen twice")
+    pairs = [(better, worse) for better in set(own) - set(theirs) for worse in set(theirs) - set(own)]
+    pairs += [] if choice.unordered else _misplaced(scores, theirs, equal=bool(choice.ties))
+    found = Ruling("tie")
+    for better, worse in pairs:
+        gap = float(scores[better] - scores[worse]) if scores[better] != scores[worse] else 0.0
+        if gap < 0:
+            continue
+        if gap == 0 and choice.ties:
+            if (worse > better) == (choice.ties == "first"):
+                return Ruling("wrong", f"{worse} is chosen before {better}, whose score is equal: the {choice.ties} of equal scores is right")
+            continue
+        width = float(max(widths[better], widths[worse]))
+        if gap <= width and not math.isfinite(width):
+            found = Ruling("unknown")
+        elif gap > width or math.isnan(gap):
+            times = f", {gap / width:.3g} times what noise explains" if width else ""
+            return Ruling("wrong", f"{worse} is chosen, and the score of {better} is better by {gap:.3g}{times}")
+    return found if np.isfinite(scores[theirs]).all() or found.outcome != "tie" else _among_infinite(scores, own, theirs)
+
+
+def _misplaced(scores: Array, chosen: list[int], *, equal: bool) -> Iterator[tuple[int, int]]:
+    """Yield pairs of which the second was chosen before the first, whose score is better, or is `equal`."""
+    import numpy as np
+
+    ranked = scores[chosen]
+    for place, index in enumerate(chosen[:-1]):
+        later = ranked[place + 1 :]
+        for other in np.flatnonzero(later >= ranked[place] if equal else later > ranked[place]):
+            yield chosen[place + 1 + int(other)], index
+
+
+def _among_infinite(scores: Array, own: list[int], theirs: list[int]) -> Ruling:
+    """Judge what was chosen among infinite scores: only equal ones tie."""
+    if sorted(scores[own]) == sorted(scores[theirs]):
+        return Ruling("tie")
+    return Ruling("wrong", f"{theirs[0]} is chosen, whose score is infinitely far from the best")
+
+
+def widths_of(scores: Array, gaps: Array, eps: float) -> Array:
+    """Return how far below another each score may be and still be a tie, from the `gaps` between scores and those of the
+    trials, the largest of each. Both are laid out, as `Layout.scores` returns them."""
+    import numpy as np
+
+    if not gaps.any():
+        return np.zeros_like(scores)
+    order = np.argsort(scores, axis=-1, kind="stable")
+    moved, sizes = np.take_along_axis(gaps, order, -1), np.abs(np.take_along_axis(scores, order, -1))
+    pooled = moved.copy()
+    for shift in range(1, min(_NEIGHBOURS, scores.shape[-1] - 1) + 1):
+        for mine, others in ((slice(shift, None), slice(None, -shift)), (slice(None, -shift), slice(shift, None))):
+            with np.errstate(invalid="ignore", over="ignore"):
+                alike = sizes[..., others] <= DWARFS * sizes[..., mine]
+            pooled[..., mine] = np.maximum(pooled[..., mine], np.where(alike, moved[..., others], 0.0))
+    found = np.empty_like(pooled)
+    np.put_along_axis(found, order, pooled, -1)
+    finite = np.isfinite(scores)
+    floor = np.where(finite, _FLOOR * eps * np.abs(np.where(finite, scores, 0.0)), 0.0)
+    return np.maximum(SAFETY * found, floor)
+
+
+def close_positions(scores: Array, widths: Array, count: int, choice: Choice) -> Any:
+    """Return at which rows and steps the next best is a tie, or two of the chosen are, if their order counts."""
+    import numpy as np
+
+    order = np.argsort(-scores, axis=-1, kind="stable")[..., : count + 1]
+    if order.shape[-1] < 2:
+        return np.zeros(scores.shape[:2], dtype=bool)
+    best, width = np.take_along_axis(scores, order, -1), np.take_along_axis(widths, order, -1)
+    with np.errstate(invalid="ignore"):
+        gaps = np.where(best[..., :-1] == best[..., 1:], 0.0, best[..., :-1] - best[..., 1:])
+    close = gaps <= np.maximum(width[..., :-1], width[..., 1:])
+    if choice.ties:
+        close &= gaps > 0
+    if choice.unordered:
+        close = close[..., count - 1 : count]
+    return close.any(axis=-1)
+
+
+def alternatives(scores: Array, widths: Array, own: Indices, choice: Choice) -> Iterator[tuple[int, ...]]:
+    """Yield what else is right at one position, by one exchange: of two neighbours that tie, or of the last for another
+    that ties with it."""
+    chosen = [int(item) for item in own]
+    omitted = [index for index in range(len(scores)) if index not in set(chosen)]
+    for place in range(len(chosen) - 1) if not choice.unordered else ():
+        yield from _if_tied(scores, widths, chosen, [*chosen[:place], chosen[place + 1], chosen[place], *chosen[place + 2 :]], choice)
+    last = chosen[-1]
+    reach = [index for index in omitted if scores[last] - scores[index] <= max(widths[last], widths[index])]
+    for index in reach:
+        yield from _if_tied(scores, widths, chosen, [*chosen[:-1], index], choice)
+
+
+def _if_tied(
+    scores: Array, widths: Array, own: list[int], other: list[int], choice: Choice
+) -> Iterator[tuple[int, ...]]:
+    import numpy as np
+
+    if rule(scores, widths, np.asarray(own), np.asarray(other), choice).outcome == "tie":
+        yield tuple(other)
