@@ -141,7 +141,8 @@ def _recorded_on(
 def _entry(case: CaseFacts, measured: Measured, code: str, environment: Environment | None) -> CaseEntry:
     reference = measured.references.get(case.name)
     tolerances = measured.tolerances.get(case.name, {})
-    entry = case_entry(case, tolerances, measured.why_not, reference.name if reference else None, code)
+    choices = measured.choices.get(case.name, ())
+    entry = case_entry(case, tolerances, measured.why_not, reference.name if reference else None, code, choices)
     noise = {name: float(f"{value:.1e}") for name, value in sorted(measured.call_noise.get(case.name, {}).items())}
     return msgspec.structs.replace(entry, environment=environment, call_noise=noise)
 

@@ -18,6 +18,7 @@ from goldsmith.generate.jobs import make_job
 from goldsmith.generate.options import Options
 from goldsmith.generate.recording import Recording
 from goldsmith.gold.advice import Advice
+from goldsmith.gold.arrays import difference_of
 from goldsmith.gold.calibration import (
     CONTROLS,
     FLOAT32,
@@ -29,13 +30,14 @@ from goldsmith.gold.calibration import (
     Trials,
     calibrate,
 )
+from goldsmith.gold.choices import OF_CHOICES, Choice
 from goldsmith.gold.facts import ALLOWED_NOISE, CaseFacts
 from goldsmith.gold.files import REFERENCE_SUFFIX, read_arrays, write_arrays
 from goldsmith.gold.manifest import Calibration
 from goldsmith.gold.tolerances import BLIND, Tolerance, first_jump
 from goldsmith.process.fork_client import ForkClient
 from goldsmith.process.launcher import Watcher, run_parallel
-from goldsmith.process.messages import CALL_NOISE, GOLD, NOTHING, ReplayJob, TrialFailure
+from goldsmith.process.messages import CALL_NOISE, CHOICES, GOLD, NOTHING, NotedChoices, ReplayJob, TrialFailure
 from goldsmith.process.process_exit import ProcessExit
 from goldsmith.runs.conditions import Conditions
 from goldsmith.targets.target import Target
@@ -64,6 +66,7 @@ class Measured:
     tolerances: dict[str, dict[str, Tolerance]] = field(default_factory=dict)
     call_noise: dict[str, dict[str, float]] = field(default_factory=dict)
     references: dict[str, Path] = field(default_factory=dict)
+    choices: dict[str, list[Choice]] = field(default_factory=dict)
     calibration: Calibration | None = None
     why_not: str = "not measured"
     notes: list[str] = field(default_factory=list)
@@ -100,6 +103,7 @@ def measure(
                 raise TrialsFailed(target.name, case.name, len(own), own[0].message)
             calibrated = calibrate(case, ran)
             found.tolerances[case.name] = calibrated.tolerances
+            found.choices[case.name] = calibrated.choices
             found.call_noise[case.name] = {} if calibrated.unfaithful else outcomes.call_noise[case.definition]
             advice += calibrated.advice
             found.notes += _notes(case, calibrated, own)
@@ -227,7 +231,22 @@ def _trials(case: str, folders: Sequence[Path]) -> Trials:
                 reference = arrays
             else:
                 differences[name] = arrays
-    return Trials(gold, differences, reference)
+    own = {name: array for name, array in differences.get(CONTROLS[0], {}).items() if name.startswith(OF_CHOICES)}
+    differences = {trial: _apart(own, item) for trial, item in differences.items()}
+    noted = [_choices(folder / case / CHOICES) for folder in folders]
+    return Trials({**gold, **own}, differences, reference, noted[0].found, noted[0].branches)
+
+
+def _apart(own: Mapping[str, Any], item: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the differences of a trial. What choices are made from is as it is in its file: it is told by the
+    first."""
+    found = {name: array for name, array in item.items() if not name.startswith(OF_CHOICES)}
+    alike = [name for name in item if name in own and item[name].shape == own[name].shape]
+    return found | {name: difference_of(item[name], own[name]) for name in alike}
+
+
+def _choices(path: Path) -> NotedChoices:
+    return msgspec.json.decode(path.read_bytes(), type=NotedChoices) if path.is_file() else NotedChoices()
 
 
 def _call_noise(case: str, folders: Sequence[Path]) -> dict[str, float]:

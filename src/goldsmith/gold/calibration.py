@@ -8,13 +8,15 @@ Pure arithmetic over the trials' results; which trials there are is decided by t
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from goldsmith.gold.advice import Advice
 from goldsmith.gold.arrays import difference_of
+from goldsmith.gold.choice_noise import choice_advice, fragile_texts, measure_choices, without_victims
+from goldsmith.gold.choices import Branch, Choice
 from goldsmith.gold.facts import ALLOWED_NOISE, CaseFacts, LeafFacts
 from goldsmith.gold.files import NOISY_PREFIX
 from goldsmith.gold.precision import computed_dtype, is_exact
@@ -99,11 +101,13 @@ def noise_limits(tolerance: Tolerance) -> Tolerance | None:
 @dataclass(frozen=True)
 class Trials:
     """The results of one case's trials, by path: gold's numbers, each trial's differences from them, and the numbers of
-    the float64 run."""
+    the float64 run. Of choices, those that were `found` in calls, and what follows after ties."""
 
     gold: Mapping[str, Array]
     differences: Mapping[str, Mapping[str, Array]]
     float64: Mapping[str, Array] = field(default_factory=dict)
+    found: tuple[Choice, ...] = ()
+    branches: Mapping[str, tuple[Branch, ...]] = field(default_factory=dict)
 
 
 @dataclass
@@ -119,6 +123,7 @@ class Calibrated:
     blind: list[str] = field(default_factory=list)
     """What noise moves too far to judge anything by, if that is all that was recorded."""
     unfaithful: bool = False
+    choices: list[Choice] = field(default_factory=list)
 
 
 def calibrate(case: CaseFacts, trials: Trials) -> Calibrated:
@@ -130,6 +135,10 @@ def calibrate(case: CaseFacts, trials: Trials) -> Calibrated:
         return found
     if not any(name.startswith(NOISE) for name in trials.differences):
         return found
+    choices = measure_choices(case, trials)
+    found.choices, found.reference = choices.choices, choices.arrays
+    gold = {path: trials.gold[path] for path in leaves}
+    trials = replace(trials, gold=gold, differences=without_victims(case, trials))
     floats = [leaf for leaf in case.file.leaves if leaf.is_array and leaf.is_inexact]
     coarsest = max((_eps(leaf) for leaf in floats), default=2.0**-52)
     stored = [case.path_in_item(leaf.path) for leaf in case.file.leaves if leaf.section.endswith("state_dict")]
@@ -333,13 +342,14 @@ def _advice(case: CaseFacts, leaves: Mapping[str, LeafFacts], trials: Trials, fo
     """Yield at most one piece of advice of each kind, about the first tensor it is true of."""
     for kind, texts in (
         ("unstored-chance", _unstored(case, trials)),
-        ("fragile", _fragile(case, leaves, trials)),
+        ("fragile", fragile_texts(case, found.choices, trials)),
         ("noisy", _noisy(case, trials, found)),
         ("tight-pin", _tight(case, trials, found)),
     ):
         text = next(texts, None)
         if text is not None:
             yield Advice(f"{kind}:{case.name}", f"case {case.name}: {text}")
+    yield from choice_advice(case, found.choices)
 
 
 def _unstored(case: CaseFacts, trials: Trials) -> Iterator[str]:
@@ -348,20 +358,6 @@ def _unstored(case: CaseFacts, trials: Trials) -> Iterator[str]:
             yield (
                 f"{case.label(path)} depends on random numbers that are not stored, so nobody else can match it: "
                 "draw them in case.input, and switch dropout off"
-            )
-
-
-def _fragile(case: CaseFacts, leaves: Mapping[str, LeafFacts], trials: Trials) -> Iterator[str]:
-    counted = {name: item for name, item in trials.differences.items() if name not in (FLOAT32, OTHER_SEED)}
-    for path, leaf in leaves.items():
-        if (
-            pin_for(path, case.pinned) is None
-            and not leaf.is_inexact
-            and any(item[path].any() for item in counted.values() if path in item)
-        ):
-            yield (
-                f"{case.label(path)} must be exact but changes with rounding alone, so correct work can fail: "
-                "choose inputs without near-ties, or record what it is chosen from"
             )
 
 

@@ -28,6 +28,7 @@ Ties = Literal["", "first", "last"]
 SCORES_PREFIX, WIDTHS_PREFIX, BRANCH_PREFIX = "scores:", "widths:", "branch:"
 """In a reference file: the scores of a choice that are not recorded by themselves, how far apart two of them may be and
 still be a tie, and what follows after a tie."""
+OF_CHOICES = (SCORES_PREFIX, WIDTHS_PREFIX, BRANCH_PREFIX)
 _NEIGHBOURS = 8
 """The noise of a score is that of as many on each side of it by rank, the largest: a dozen trials show too little of a
 single one, and candidates are neighbours of what they may be taken for."""
@@ -67,6 +68,8 @@ class Choice(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """Which of equal scores must be chosen, where that is fixed."""
     steps: int | None = None
     """The axis of the choice along which each step depends on those before; null where none does."""
+    together: bool = False
+    """Whether a step depends on all choices of the steps before, and not only on those of its own row."""
     unordered: bool = False
     """Whether the chosen are a set."""
     positions: int = 0
@@ -122,8 +125,8 @@ class Layout:
         """Return scores by row, step and candidate."""
         import numpy as np
 
-        found = np.moveaxis(np.asarray(scores, dtype=np.float64), self.choice.axis, -1)
-        found = self._by_row(-found if self.choice.best == "lowest" else found)
+        moved = np.moveaxis(np.asarray(scores, dtype=np.float64), self.choice.axis, -1)
+        found: Array = self._by_row(-moved if self.choice.best == "lowest" else moved)
         return found
 
     def chosen(self, value: Any) -> Any:
@@ -177,9 +180,20 @@ def best_of(scores: Array, count: int, ties: Ties) -> Indices:
     return np.argsort(-scores, axis=-1, kind="stable")[..., :count]
 
 
+def after_change(layout: Layout, difference: Any) -> Any:
+    """Return which steps of which rows follow one in which a choice is another."""
+    import numpy as np
+
+    changed = (layout.chosen(difference) != 0).any(axis=-1)
+    if layout.choice.together:
+        changed[:] = changed.any(axis=0)
+    before = np.cumsum(changed, axis=1) - changed > 0
+    return before[:, layout.lead :]
+
+
 def sampling_scores(probabilities: Any, uniforms: Any, axis: int) -> Array:
-    """Return the scores by which given uniform numbers choose among probabilities: minus how far each is from the interval
-    of a candidate in their running sum."""
+    """Return the scores by which given uniform numbers choose among probabilities: minus how far each is from the
+    interval of a candidate in their running sum."""
     import numpy as np
 
     shares = np.moveaxis(np.asarray(probabilities, dtype=np.float64), axis, -1)
@@ -193,8 +207,8 @@ def sampling_scores(probabilities: Any, uniforms: Any, axis: int) -> Array:
 
 @dataclass(frozen=True)
 class Ruling:
-    """What is to be said of another choice at one position: it is the same, a tie, wrong, or `unknown`, where noise is so
-    large that nothing can be said."""
+    """What is to be said of another choice at one position: it is the same, a tie, wrong, or `unknown`, where noise is
+    so large that nothing can be said."""
 
     outcome: Literal["same", "tie", "wrong", "unknown"]
     why: str = ""
@@ -222,7 +236,8 @@ def rule(scores: Array, widths: Array, gold: Indices, chosen: Indices, choice: C
             continue
         if gap == 0 and choice.ties:
             if (worse > better) == (choice.ties == "first"):
-                return Ruling("wrong", f"{worse} is chosen before {better}, whose score is equal: the {choice.ties} of equal scores is right")
+                right = f"the {choice.ties} of equal scores is right"
+                return Ruling("wrong", f"{worse} is chosen before {better}, whose score is equal: {right}")
             continue
         width = float(max(widths[better], widths[worse]))
         if gap <= width and not math.isfinite(width):
@@ -230,7 +245,9 @@ def rule(scores: Array, widths: Array, gold: Indices, chosen: Indices, choice: C
         elif gap > width or math.isnan(gap):
             times = f", {gap / width:.3g} times what noise explains" if width else ""
             return Ruling("wrong", f"{worse} is chosen, and the score of {better} is better by {gap:.3g}{times}")
-    return found if np.isfinite(scores[theirs]).all() or found.outcome != "tie" else _among_infinite(scores, own, theirs)
+    return (
+        found if np.isfinite(scores[theirs]).all() or found.outcome != "tie" else _among_infinite(scores, own, theirs)
+    )
 
 
 def _misplaced(scores: Array, chosen: list[int], *, equal: bool) -> Iterator[tuple[int, int]]:
@@ -252,8 +269,8 @@ def _among_infinite(scores: Array, own: list[int], theirs: list[int]) -> Ruling:
 
 
 def widths_of(scores: Array, gaps: Array, eps: float) -> Array:
-    """Return how far below another each score may be and still be a tie, from the `gaps` between scores and those of the
-    trials, the largest of each. Both are laid out, as `Layout.scores` returns them."""
+    """Return how far below another each score may be and still be a tie, from the `gaps` between scores and those of
+    the trials, the largest of each. Both are laid out, as `Layout.scores` returns them."""
     import numpy as np
 
     if not gaps.any():
@@ -274,12 +291,13 @@ def widths_of(scores: Array, gaps: Array, eps: float) -> Array:
 
 
 def close_positions(scores: Array, widths: Array, count: int, choice: Choice) -> Any:
-    """Return at which rows and steps the next best is a tie, or two of the chosen are, if their order counts."""
+    """Return by row, step and rank where what is chosen ties with the next best; of a set, with the best that is
+    not."""
     import numpy as np
 
     order = np.argsort(-scores, axis=-1, kind="stable")[..., : count + 1]
     if order.shape[-1] < 2:
-        return np.zeros(scores.shape[:2], dtype=bool)
+        return np.zeros((*scores.shape[:2], 1), dtype=bool)
     best, width = np.take_along_axis(scores, order, -1), np.take_along_axis(widths, order, -1)
     with np.errstate(invalid="ignore"):
         gaps = np.where(best[..., :-1] == best[..., 1:], 0.0, best[..., :-1] - best[..., 1:])
@@ -288,7 +306,7 @@ def close_positions(scores: Array, widths: Array, count: int, choice: Choice) ->
         close &= gaps > 0
     if choice.unordered:
         close = close[..., count - 1 : count]
-    return close.any(axis=-1)
+    return close
 
 
 def alternatives(scores: Array, widths: Array, own: Indices, choice: Choice) -> Iterator[tuple[int, ...]]:
@@ -297,7 +315,9 @@ def alternatives(scores: Array, widths: Array, own: Indices, choice: Choice) -> 
     chosen = [int(item) for item in own]
     omitted = [index for index in range(len(scores)) if index not in set(chosen)]
     for place in range(len(chosen) - 1) if not choice.unordered else ():
-        yield from _if_tied(scores, widths, chosen, [*chosen[:place], chosen[place + 1], chosen[place], *chosen[place + 2 :]], choice)
+        yield from _if_tied(
+            scores, widths, chosen, [*chosen[:place], chosen[place + 1], chosen[place], *chosen[place + 2 :]], choice
+        )
     last = chosen[-1]
     reach = [index for index in omitted if scores[last] - scores[index] <= max(widths[last], widths[index])]
     for index in reach:

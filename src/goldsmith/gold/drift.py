@@ -108,7 +108,7 @@ def judge_float64(movement: Movement, old: CaseEntry, before: Path, found: Mappi
     If float64 has moved, the code computes something else; with the `same` bits, only the float64 reference is out of
     date. If it has not moved, other bits within the tolerance are noise.
     """
-    reference, noisy = read_reference(before / old.reference) if old.reference else ({}, {})
+    reference, noisy, _ = read_reference(before / old.reference) if old.reference else ({}, {}, {})
     tolerances = {item.path: item.tolerance for item in old.tensors}
     for path, values in reference.items():
         if path not in found or numbers_of(found[path]).shape != values.shape:

@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from goldsmith.gold.choices import Choice
 from goldsmith.gold.payload import PayloadNames
 from goldsmith.gold.tolerances import Pinned
 
@@ -143,6 +144,8 @@ class CaseFacts(PayloadNames, msgspec.Struct, frozen=True, kw_only=True):
     overwrites: tuple[str, ...] = ()
     drawn: str = ""
     draws_redrawn: dict[str, str] = {}
+    choices: tuple[Choice, ...] = ()
+    unordered: tuple[str, ...] = ()
 
     @property
     def definition(self) -> str:

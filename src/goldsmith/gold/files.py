@@ -17,6 +17,7 @@ from goldsmith.foundation.atomic_files import write_durably
 from goldsmith.foundation.nested import walk
 from goldsmith.frameworks.framework import storing, writer_of
 from goldsmith.gold.arrays import leaf_facts
+from goldsmith.gold.choices import OF_CHOICES
 from goldsmith.gold.facts import FileFacts
 
 OUTPUT_KEYS = ("input", "output", "seed", "model_config", "state_dict")
@@ -58,11 +59,14 @@ def read_arrays(path: Path) -> dict[str, Any]:
     return load_file(path)
 
 
-def read_reference(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Read the float64 reference of a case by path, and which elements of which tensors are noise."""
+def read_reference(path: Path) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+    """Read the float64 reference of a case by path, which elements of which tensors are noise, and what choices were
+    made from."""
     kept = read_arrays(path)
     marks = {name.removeprefix(NOISY_PREFIX): mask for name, mask in kept.items() if name.startswith(NOISY_PREFIX)}
-    return {name: array for name, array in kept.items() if not name.startswith(NOISY_PREFIX)}, marks
+    choices = {name: array for name, array in kept.items() if name.startswith(OF_CHOICES)}
+    values = {name: kept[name] for name in kept if name not in choices and not name.startswith(NOISY_PREFIX)}
+    return values, marks, choices
 
 
 def read_payload(path: Path) -> dict[str, Any]:

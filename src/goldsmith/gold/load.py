@@ -35,9 +35,14 @@ class GoldCase:
         """Return which elements are noise in every correct implementation, by path, where any are."""
         return self._kept[1]
 
+    @property
+    def choice_arrays(self) -> dict[str, Any]:
+        """Return what is kept of choices: scores, how wide ties are, what follows them."""
+        return self._kept[2]
+
     @cached_property
-    def _kept(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        return read_reference(self.path.with_name(self.entry.reference)) if self.entry.reference else ({}, {})
+    def _kept(self) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+        return read_reference(self.path.with_name(self.entry.reference)) if self.entry.reference else ({}, {}, {})
 
     @cached_property
     def data(self) -> dict[str, Any]:

@@ -7,7 +7,7 @@ previous manifest as long as nothing else has changed, so that no byte changes.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ import msgspec
 
 from goldsmith.errors.gold import GoldUnreadable, NewerGold
 from goldsmith.gold.advice import Advice
+from goldsmith.gold.choices import Choice
 from goldsmith.gold.facts import JUDGED_SECTIONS, CaseFacts, Environment, LeafFacts, WeightFacts
 from goldsmith.gold.payload import PayloadNames
 from goldsmith.gold.rulers import Ruler
@@ -110,6 +111,10 @@ class CaseEntry(PayloadNames, msgspec.Struct, frozen=True, kw_only=True):
     """How far rounding alone moves what each submodule returns, relative to its size, by model and name, and each
     function or method that students write, by its name with `()`. Calls in a trace are judged by it. Empty where it was
     not measured."""
+    choices: tuple[Choice, ...] | msgspec.UnsetType = msgspec.UNSET
+    """What was chosen by scores, where anything was: a tie is judged by those."""
+    unordered: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
+    """Records whose rows may come in any order, where there are any."""
 
 
 class FileEntry(msgspec.Struct, frozen=True):
@@ -227,7 +232,12 @@ class _Head(msgspec.Struct):
 
 
 def case_entry(
-    case: CaseFacts, measured: Mapping[str, Tolerance], why_not: str, reference: str | None, code: str = ""
+    case: CaseFacts,
+    measured: Mapping[str, Tolerance],
+    why_not: str,
+    reference: str | None,
+    code: str = "",
+    choices: Sequence[Choice] = (),
 ) -> CaseEntry:
     """Make the entry of a case with its measured tolerances; `why_not` says why others were not measured."""
 
@@ -259,6 +269,8 @@ def case_entry(
         origins=case.origins,
         overwrites=case.overwrites,
         code=code,
+        choices=tuple(choices) or case.choices or msgspec.UNSET,
+        unordered=case.unordered or msgspec.UNSET,
     )
 
 

@@ -98,6 +98,7 @@ def leaf_lines(case: CaseVerdict, gold: str = "gold") -> list[str]:
     return [
         f"{leaf_words.leaf_name(case, first)} {leaf_words.how_far(first)}",
         *leaf_words.leaf_lines(first, reveal=True, gold=gold),
+        *leaf_words.choice_lines(case, first, reveal=True),
     ]
 
 

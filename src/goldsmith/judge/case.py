@@ -15,7 +15,9 @@ from goldsmith.comparison.results import Comparison
 from goldsmith.gold.arrays import numbers_of
 from goldsmith.gold.facts import ALLOWED_NOISE, is_allowed
 from goldsmith.gold.precision import computed_dtype, is_float64
+from goldsmith.gold.row_sets import in_order_of
 from goldsmith.judge.bounds import TooMuchToJudge, spend
+from goldsmith.judge.choices import excuse_victims, judge_choices, tie_notes, unjudged_reason
 from goldsmith.judge.criteria import Criteria, MayBeMissing, same_bits
 from goldsmith.judge.decision import (
     BY_PRECISION,
@@ -194,12 +196,17 @@ def _judge(verdict: CaseVerdict, met: str, criteria: Criteria, replayed: CaseRun
     if left_out:
         notes.append(f"not compared, for it has none: {_first_few(left_out)}")
     first = replayed.first
+    ordered = in_order_of(expected, actual, gold.entry.unordered or ())
+    ordered, excused = excuse_victims(ordered, gold, expected)
+    notes += [f"{shown_path(path)} is not judged where it follows another choice than gold's" for path in excused]
     natural = criteria.compare_once(
         "plain",
         [first],
         guessing,
-        lambda: compare_case(actual, expected, gold, guessing=guessing, made=first.facts.created),
+        lambda: compare_case(ordered, expected, gold, guessing=guessing, made=first.facts.created),
     )
+    natural, chosen = judge_choices(natural, ordered, gold, expected)
+    notes += tie_notes(chosen)
     notes += [
         f"{shown_path(leaf.path)} is {leaf.actual_dtype}, gold's is {leaf.gold_dtype}: no difference between numbers"
         for leaf in natural.leaves
@@ -212,6 +219,7 @@ def _judge(verdict: CaseVerdict, met: str, criteria: Criteria, replayed: CaseRun
         leaves=natural.leaves,
         judged_in=coarsest_dtype(natural),
         notes=tuple(notes),
+        chosen=chosen,
     )
     inside = coarser_dtype(gold, replayed)
     wide, why_not = _in_float64(criteria, replayed, expected, guessing, coarsest_dtype(natural))
@@ -221,7 +229,9 @@ def _judge(verdict: CaseVerdict, met: str, criteria: Criteria, replayed: CaseRun
             notes=(*verdict.notes, why_not) if why_not else verdict.notes,
             own_dtype_only=bool(gold.reference and why_not),
         )
-    return decide(verdict, natural, wide, inside, may_round=not is_unseen(replayed))
+    decided = decide(verdict, natural, wide, inside, may_round=not is_unseen(replayed))
+    doubt = unjudged_reason(chosen)
+    return inconclusive(decided, doubt) if doubt and decided.outcome == AGREES else decided
 
 
 def _distance(verdict: CaseVerdict) -> float:
@@ -245,6 +255,8 @@ def _in_float64(
     if not wanted:
         return None, ""
     selected, _ = _select_leaves(replayed.values("float64"), wanted)
+    beside = {**expected, **wanted}
+    selected, _ = excuse_victims(in_order_of(beside, selected, gold.entry.unordered or ()), gold, beside)
     actual = {path: numbers_of(selected[path]) for path in wanted if _is_number(selected.get(path))}
     for path in (path for path in actual if is_float64(wanted[path]) and not is_float64(actual[path])):
         inside = computed_dtype(actual[path], "float64")
@@ -316,7 +328,9 @@ def _with_side_effects(verdict: CaseVerdict, criteria: Criteria, replayed: CaseR
         second, _ = _select_leaves(replayed.values(run), criteria.expected)
         if _are_the_same(first, second):
             continue
+        second = in_order_of(first, second, criteria.gold.entry.unordered or ())
         again = compare_case(second, first, criteria.gold, equal_nan=True, guessing=False)
+        again, _ = judge_choices(again, second, criteria.gold, criteria.expected)
         if not all(leaf.identical for leaf in again.leaves):
             notes.append("not the same to the last bit when it runs again")
         if not again.agrees:

@@ -61,6 +61,15 @@ def _is_exact(leaf: LeafComparison) -> bool:
     return leaf.gold_dtype.startswith(("int", "uint", "bool"))
 
 
+def choice_lines(case: CaseVerdict, leaf: LeafComparison, *, reveal: bool) -> list[str]:
+    """Say what is wrong with a choice by gold's scores, in a line."""
+    found = next((item for item in case.chosen if item.path == leaf.path and item.wrong), None)
+    if found is None:
+        return []
+    where = f"at {list(found.index)} " if found.index else ""
+    return [f"{where}{found.why}" if reveal and found.why else f"{where}it is wrong by the scores, and not a tie"]
+
+
 def size_words(relative: float) -> str:
     """Say how far off, with few digits: more of them would reveal the size of gold where the error is very large."""
     if relative > 10:

@@ -151,6 +151,27 @@ class Cancellation(msgspec.Struct, frozen=True, kw_only=True):
     """What to do, so that it can be judged."""
 
 
+class ChoiceVerdict(msgspec.Struct, frozen=True, kw_only=True):
+    """What was chosen otherwise than by gold, by gold's scores."""
+
+    path: str
+    """Where the choice sits, such as `output.tokens`."""
+    positions: int
+    """How many choices there are."""
+    close: int
+    """At how many of them the gap is below the noise."""
+    ties: int = 0
+    """How many are others than gold's, and as right."""
+    wrong: int = 0
+    """In how many rows one is wrong; of a sequence that is the first, which others may follow from."""
+    unjudged: int = 0
+    """Of how many nothing can be said: they follow a tie, or noise decides them."""
+    index: tuple[int, ...] = ()
+    """Where the first wrong one is."""
+    why: str = ""
+    """Why that is wrong, or why nothing can be said."""
+
+
 class CaseVerdict(msgspec.Struct, frozen=True, kw_only=True):
     """One case. `judged_in` is the dtype that decided; `leaves` are the comparison there, `natural` in its own dtype.
     `first_divergence` names the module, or the function, that goes wrong first."""
@@ -194,6 +215,8 @@ class CaseVerdict(msgspec.Struct, frozen=True, kw_only=True):
     the parts that no case calls by itself."""
     corrected: tuple[str, ...] = ()
     """Parts with which the case agrees once they are the solution's: the others in it are right."""
+    chosen: tuple[ChoiceVerdict, ...] = ()
+    """Choices that are not gold's: ties, wrong ones, and those of which nothing can be said."""
     their_names: dict[str, str] = {}
     """What weights that are wrong are called in the submission, by gold's names, where that is another name."""
 

@@ -8,6 +8,7 @@ from typing import Literal
 import msgspec
 
 from goldsmith.foundation.struct_types import prepare_types
+from goldsmith.gold.choices import Branch, Choice
 from goldsmith.gold.facts import CaseFacts, Environment, WeightFacts
 from goldsmith.gold.manifest import CaseEntry
 from goldsmith.runs.conditions import Conditions
@@ -26,9 +27,18 @@ GOLD = "gold"
 """The name, among a calibration's files, of the results that the trials are compared with."""
 CALL_NOISE = "calls.json"
 """The name, among a calibration's files, of what noise does to submodules."""
+CHOICES = "choices.json"
+"""The name, among a calibration's files, of the choices that were found in calls, and of what follows after ties."""
 NOTHING = "NothingToDisturb"
 NO_RESULT, NOT_CONFINED = 74, 75
 """The exit codes of a child that finished but could not write its result, and of one that could not be sandboxed."""
+
+
+class NotedChoices(msgspec.Struct, frozen=True):
+    """What trials have noted of a case's choices."""
+
+    found: tuple[Choice, ...] = ()
+    branches: dict[str, tuple[Branch, ...]] = {}
 
 
 class KeptCase(msgspec.Struct, frozen=True, kw_only=True):

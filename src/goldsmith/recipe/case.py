@@ -22,7 +22,7 @@ from goldsmith.instruments.module_traces import Tracer
 from goldsmith.instruments.own_calls import OwnCode, unwatched
 from goldsmith.recipe.choices import Choices, RecordsChoices
 from goldsmith.recipe.computed_weights import computed_weights
-from goldsmith.recipe.decorators import CHECKPOINT, CaseDefinition, check_allow
+from goldsmith.recipe.decorators import CHECKPOINT, CaseDefinition, check_allow, pin_of
 from goldsmith.recipe.initial_weights import SEEDS, check_varies, draw_weights, statistics_of, telling_statistics
 from goldsmith.recipe.reused_draws import RecordedDraws
 from goldsmith.recipe.seeding import making_inputs, setting_up
@@ -269,8 +269,7 @@ class Case(RecordsChoices):
         self.record(name, self._weights_of(model, f"output {name!r}"), **options)
 
     def first(self, value: Any) -> Any:
-        """Take the main output of a model that may return more: the first item of a tuple or list, the first value of a
-        dict, the first field of a dataclass."""
+        """Take the main output of a model that may return more: the first item, value or field."""
         return first_of(value)
 
     def checkpoint(
@@ -386,11 +385,8 @@ class Case(RecordsChoices):
         return is_module(model) and id(model) not in self._accesses
 
     def _pin(self, section: str, name: str, tolerance: Mapping[str, Any] | None) -> None:
-        try:
-            if tolerance is not None:
-                self._pinned[section, name] = Pinned.of(tolerance)
-        except ValueError as problem:
-            raise RecipeMisuse(f"the tolerance of {name or 'the checkpoint'!r} {problem}") from None
+        if tolerance is not None:
+            self._pinned[section, name] = pin_of(tolerance, name or "the checkpoint")
 
     def _claim(self, group: Mapping[str, Any], name: str, what: str) -> None:
         if not isinstance(name, str) or not name:

@@ -13,7 +13,6 @@ from goldsmith.foundation.nested import walk
 from goldsmith.frameworks.framework import arrays_of
 from goldsmith.gold.arrays import as_numpy, is_array
 from goldsmith.gold.choices import (
-    BRANCH_PREFIX,
     Best,
     Branch,
     Choice,
@@ -51,12 +50,13 @@ class _Declared:
 
 
 class Choices:
-    """The choices of one running case, by name. In a trial, `gold` is what was recorded, and `arrays` collects scores and,
-    if it is `branching`, what follows after ties."""
+    """The choices of one running case, by name. In a trial, `gold` is what was recorded, and scores are
+    kept, and, if it is `branching`, what follows after ties."""
 
     def __init__(self, gold: Any = None, *, branching: bool = False) -> None:
         self.gold, self.branching = gold, branching
-        self.arrays: dict[str, Any] = {}
+        self.scores: dict[str, Any] = {}
+        self.branch_arrays: dict[str, Any] = {}
         self.branches: dict[str, list[Branch]] = {}
         self.unordered: list[str] = []
         self._declared: dict[str, _Declared] = {}
@@ -64,6 +64,14 @@ class Choices:
     @property
     def in_trial(self) -> bool:
         return self.gold is not None
+
+    @property
+    def names(self) -> list[str]:
+        return list(self._declared)
+
+    def hidden_scores(self) -> dict[str, Any]:
+        """Return scores that are not recorded by themselves."""
+        return {name: scores for name, scores in self.scores.items() if not self._declared[name].recorded}
 
     def declare(
         self,
@@ -75,6 +83,7 @@ class Choices:
         best: Best | None,
         ties: Ties,
         steps: int | None,
+        together: bool,
         uniforms: Any,
         unordered: bool,
     ) -> None:
@@ -83,21 +92,31 @@ class Choices:
                 f'case.choice of {name!r} takes best="highest" or "lowest", and ties="first" or "last", not '
                 f"{best!r} and {ties!r}"
             )
-        choice = Choice(path=name, axis=axis, ties=ties, steps=steps, unordered=unordered, best=best or "highest")
+        choice = Choice(
+            path=name,
+            axis=axis,
+            ties=ties,
+            steps=steps,
+            together=together,
+            unordered=unordered,
+            best=best or "highest",
+        )
         best = "highest" if uniforms is not None else best
         self._declared[name] = _Declared(choice, scores, uniforms, best, "" if uniforms is not None else recorded)
         if self.in_trial:
             value = self._golds(name)
-            self.arrays[name] = self._scores(name, value)
+            self.scores[name] = self._scores(name, value)
 
     def continues(self, name: str, how: Callable[[Any], Any]) -> None:
         declared = self._declared.get(name)
         if declared is None or not callable(how):
-            raise RecipeMisuse(f"case.continues({name!r}, …) needs a function, and a case.choice of that name before it")
-        if not callable(declared.scores) or declared.choice.steps is None:
             raise RecipeMisuse(
-                f"case.continues({name!r}, …) needs case.choice with steps=, and with a function for scores=, so that "
-                "what follows can be judged"
+                f"case.continues({name!r}, …) needs a function, and a case.choice of that name before it"
+            )
+        if not callable(declared.scores) or declared.choice.steps is None or declared.choice.together:
+            raise RecipeMisuse(
+                f"case.continues({name!r}, …) needs case.choice with steps=, a function for scores=, and rows that do "
+                "not depend on each other, so that what follows can be judged"
             )
         if self.branching:
             self.branches[name] = list(self._branches(name, how))
@@ -119,8 +138,8 @@ class Choices:
                 layout = Layout.of(
                     msgspec.structs.replace(declared.choice, best=best), as_numpy(value).shape, scores.shape
                 )
-            except Misfit as problem:
-                raise RecipeMisuse(f"case.choice of {name!r}: {problem}") from None
+            except Misfit as misfit:
+                raise RecipeMisuse(f"case.choice of {name!r}: {misfit}") from None
             problem = first_problem(layout, as_numpy(value), scores)
             if not problem:
                 return layout
@@ -128,7 +147,8 @@ class Choices:
         raise RecipeMisuse(f"case.choice of {name!r}: {problems[0]}")
 
     def _scores(self, name: str, value: Any) -> Any:
-        """Return the scores of a choice as numbers: those that were given, or those that a function gives for `value`."""
+        """Return the scores of a choice as numbers: those that were given, or those that a function gives for
+        `value`."""
         import numpy as np
 
         declared = self._declared[name]
@@ -140,7 +160,8 @@ class Choices:
         drawn = np.asarray(as_numpy(snapshot(declared.uniforms, label)), dtype=np.float64)
         if not -numbers.ndim <= declared.choice.axis < numbers.ndim:
             raise RecipeMisuse(
-                f"case.choice of {name!r}: axis {declared.choice.axis} does not fit scores of shape {list(numbers.shape)}"
+                f"case.choice of {name!r}: axis {declared.choice.axis} does not fit scores of shape "
+                f"{list(numbers.shape)}"
             )
         axis = declared.choice.axis % numbers.ndim
         positions = tuple(size for place, size in enumerate(numbers.shape) if place != axis)
@@ -163,9 +184,9 @@ class Choices:
 
         template = self._golds(name)
         value = np.array(as_numpy(template))
-        layout = self._fitting(name, template, self.arrays[name])
+        layout = self._fitting(name, template, self.scores[name])
         flat = layout.chosen(np.arange(value.size).reshape(value.shape))
-        queue = [(-1, 0, value, layout.scores(self.arrays[name]), range(flat.shape[0]))]
+        queue = [(-1, 0, value, layout.scores(self.scores[name]), range(flat.shape[0]))]
         count = 0
         while queue:
             parent, start, current, scores, rows = queue.pop(0)
@@ -187,21 +208,24 @@ class Choices:
                 changed.reshape(-1)[flat[row, layout.lead + step :]] = rest
                 full_scores = self._scores(name, arrays_of(template).like(changed, template))
                 after = layout.scores(full_scores)
-                prefix_name = f"{name}:{count}"
-                self.arrays[f"{BRANCH_PREFIX}{prefix_name}:chosen"] = np.ascontiguousarray(rest, dtype=np.int64)
-                self.arrays[f"{BRANCH_PREFIX}{prefix_name}:scores"] = np.ascontiguousarray(after[row, step:])
+                self.branch_arrays[f"{name}:{count}:chosen"] = np.ascontiguousarray(rest, dtype=np.int64)
+                self.branch_arrays[f"{name}:{count}:scores"] = np.ascontiguousarray(after[row, step:])
                 yield Branch(row=row, step=step, chosen=tuple(int(item) for item in other), after=parent)
                 queue.append((count, step + 1, changed, after, range(row, row + 1)))
                 count += 1
 
     @staticmethod
-    def _near(layout: Layout, scores: Any, chosen: Any, rows: range, start: int) -> list[tuple[int, int, tuple[int, ...]]]:
+    def _near(
+        layout: Layout, scores: Any, chosen: Any, rows: range, start: int
+    ) -> list[tuple[int, int, tuple[int, ...]]]:
         """List what else may be right, the nearest first: row, step, and what is chosen there."""
         import numpy as np
 
         finite = scores[np.isfinite(scores)]
         unit = unit_of(finite, computed_dtype(finite, "float64"))
-        reach = _REACH * root_mean_square(finite) + _REACH_UNITS * unit * np.abs(np.where(np.isfinite(scores), scores, 0))
+        reach = _REACH * root_mean_square(finite) + _REACH_UNITS * unit * np.abs(
+            np.where(np.isfinite(scores), scores, 0)
+        )
         found = []
         for row in rows:
             for step in range(start, chosen.shape[1]):
@@ -220,11 +244,10 @@ class RecordsChoices:
     _given: Any
 
     if TYPE_CHECKING:
+        record: Callable[..., None]
 
         @property
         def item_names(self) -> CaseNames: ...
-
-        def record(self, name: str, value: Any, **options: Any) -> None: ...
 
     def choice(
         self,
@@ -236,17 +259,19 @@ class RecordsChoices:
         best: Best | None = None,
         ties: Ties = "",
         steps: int | None = None,
+        together: bool = False,
         uniforms: Any = None,
         unordered: bool = False,
         allow: Mapping[str, str] | None = None,
     ) -> None:
-        """Record indices under `name`, and what they were chosen from, so that another choice counts as a tie where rounding
-        decides.
+        """Record indices under `name`, and what they were chosen from, so that another choice counts as a tie where
+        rounding decides.
 
-        `scores` are recorded, too: an array with the candidates along `axis`, or the name of a recorded one. A function of
-        the choice that returns them is called for gold alone. Chosen are the `best`, one at each position or several in
-        order (a set if `unordered`); with `uniforms`, scores are probabilities and the choice is a draw. `ties` says which
-        of equal scores is right, the "first" or the "last". Along the axis `steps`, each choice depends on those before.
+        `scores` are recorded, too: an array with the candidates along `axis`, or the name of a recorded one. A function
+        of the choice that returns them is called for gold alone. Chosen are the `best`, one at each position or several
+        in order (a set if `unordered`); with `uniforms`, scores are probabilities and the choice is a draw. `ties` says
+        which of equal scores is right, the "first" or the "last". Along the axis `steps`, each choice depends on those
+        before it in its row, or, `together`, in all rows.
         """
         recorded = "" if callable(scores) else scores if isinstance(scores, str) else f"{name}{SCORES}"
         self.record(name, as_indices(value), allow=allow)
@@ -265,6 +290,7 @@ class RecordsChoices:
                 best=best,
                 ties=ties,
                 steps=steps,
+                together=together,
                 uniforms=uniforms,
                 unordered=unordered,
             )
@@ -272,18 +298,21 @@ class RecordsChoices:
     def keep_unordered(self, name: str, value: Any, unordered: bool) -> None:
         """Note a record whose rows may come in any order."""
         if unordered and not is_unorderable(value):
-            raise RecipeMisuse(f"output {name!r} has no rows that could come in any order: record arrays of as many rows")
+            raise RecipeMisuse(
+                f"output {name!r} has no rows that could come in any order: record arrays of as many rows"
+            )
         self.choices.unordered += [name] if unordered else []
 
     def declared_choices(self) -> tuple[Choice, ...]:
         """Return what was declared; raise an error where gold's own choice is not what its scores choose."""
-        return self.choices.checked(self._outputs, self._path_of)
+        return self.choices.checked(self._outputs, self.choice_path)
 
     def unordered_records(self) -> tuple[str, ...]:
         """Return the paths of records whose rows may come in any order."""
-        return tuple(map(self._path_of, self.choices.unordered))
+        return tuple(map(self.choice_path, self.choices.unordered))
 
-    def _path_of(self, name: str) -> str:
+    def choice_path(self, name: str) -> str:
+        """Return the path of a record in the file."""
         return self.item_names.path_of("output", name)
 
     def continues(self, name: str, how: Callable[[Any], Any]) -> None:

@@ -11,6 +11,7 @@ from types import FunctionType
 from typing import Any, TypeVar, overload
 
 from goldsmith.errors.recipe import RecipeMisuse
+from goldsmith.gold.tolerances import Pinned
 from goldsmith.source_code.points import MOST_POINTS, are_points
 
 OUTPUT, CHECKPOINT = "output", "checkpoint"
@@ -154,3 +155,11 @@ def check_allow(allow: Mapping[str, str] | None, known: Sequence[str] = ALLOWABL
         if not isinstance(reason, str) or not reason.strip():
             raise RecipeMisuse(f"allow={{{check!r}: …}} needs its reason as text")
     return dict(allow or {})
+
+
+def pin_of(tolerance: Mapping[str, Any], name: str) -> Pinned:
+    """Read the tolerance that a recipe sets; refuse one that cannot be read."""
+    try:
+        return Pinned.of(tolerance)
+    except ValueError as problem:
+        raise RecipeMisuse(f"the tolerance of {name!r} {problem}") from None

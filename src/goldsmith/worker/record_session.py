@@ -113,6 +113,8 @@ class Session:
             config=_settings(payload),
             drawn=draws.drawn() if draws else "",
             draws_redrawn=draws.redrawn if draws else {},
+            choices=case.declared_choices(),
+            unordered=case.unordered_records(),
         )
 
     def _recorded_draws(self, definition: CaseDefinition) -> RecordedDraws | None:

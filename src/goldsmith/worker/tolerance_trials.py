@@ -21,17 +21,20 @@ from goldsmith.gold.arrays import (
     dtype_name,
     is_array,
     judged_leaves,
+    judged_part,
     leaf_facts,
     numbers_of,
     numeric_leaves,
 )
 from goldsmith.gold.files import read_payload, write_arrays
 from goldsmith.gold.precision import BITS, computed_dtype, is_float64, unit_of
+from goldsmith.gold.row_sets import in_order_of
 from goldsmith.instruments.call_noise import CallOutputs, call_noise
-from goldsmith.process.messages import CALL_NOISE, GOLD, TrialFailure
+from goldsmith.process.messages import CALL_NOISE, CHOICES, GOLD, TrialFailure
 from goldsmith.recipe.case import Case
 from goldsmith.recipe.decorators import CaseDefinition
 from goldsmith.runs.conditions import OWN, WIDE, Conditions
+from goldsmith.worker.trial_choices import TrialChoices
 
 if TYPE_CHECKING:
     from goldsmith.worker.replay_session import ReplaySession
@@ -76,6 +79,7 @@ class ToleranceTrials:
         self._unmoved: dict[str, dict[str, float]] = {}
         self._calm: dict[str, CallOutputs] = {}
         self._call_noise: dict[str, dict[str, float]] = {}
+        self._choices: dict[str, TrialChoices] = {}
 
     def run(self, definitions: Sequence[CaseDefinition]) -> None:
         files = {name: Path(kept.file) for name, kept in self._session.job.kept.items()}
@@ -83,6 +87,7 @@ class ToleranceTrials:
         payloads = {item.name: read_payload(files[item.name]) for item in definitions}
         outputs = {name: judged_leaves(payload) for name, payload in payloads.items()}
         for name, leaves in outputs.items():
+            self._choices[name] = TrialChoices(payloads[name], leaves)
             numbers = {path: numbers_of(leaf) for path, leaf in leaves.items()}
             write_arrays(numbers, self._file(name, GOLD))
             self._unmoved[name] = {
@@ -103,6 +108,9 @@ class ToleranceTrials:
                     self._try(trial, definition, payloads[definition.name], outputs[definition.name])
         for name, noise in self._call_noise.items():
             (self._session.output / name / CALL_NOISE).write_bytes(msgspec.json.encode(noise))
+        for name, choices in self._choices.items():
+            if choices.noted.found or choices.noted.branches:
+                (self._session.output / name / CHOICES).write_bytes(msgspec.json.encode(choices.noted))
 
     def _affordable(self) -> float:
         """Return how many draws of noise fit into the budget, once the first has counted the operations."""
@@ -129,6 +137,7 @@ class ToleranceTrials:
             if trial.precision == WIDE:
                 found = self._without_rounded(trial, definition, payload, found)
             differences = _differences(trial, gold, found)
+            differences |= self._choices[definition.name].arrays
         except Exception as error:
             text = (str(error).strip().splitlines() or [""])[0]
             text = re.sub(r" at 0x[0-9a-f]+|/\S*/course/", "", text)[:120]
@@ -162,20 +171,24 @@ class ToleranceTrials:
         calls = CallOutputs()
         session = self._session
         given = session.inputs_for(definition, trial, payload, lambda: disturbed.append(True))
-        case = Case(definition, session.seed, session.device, given, on_model=calls.attach)
-        values = session.recorded(definition, trial, case, self._watch(trial, calls))
+        choices = self._choices[definition.name].of(trial)
+        case = Case(definition, session.seed, session.device, given, on_model=calls.attach, choices=choices)
+        values = session.recorded(definition, trial, case, self._watch(trial, calls, definition.name))
         self._note_operations(trial, definition.name, session.watch)
         calls.detach()
         self._note_calls(trial, definition.name, calls)
+        values = in_order_of(judged_part(payload), values, case.unordered_records())
+        self._choices[definition.name].note(trial, case, values, calls)
         operations = any(item.numerics.disturbs_operations for item in active())
         if _disturbs(trial) and not (disturbed or operations):
             raise NothingToDisturb("no floating-point array goes in")
         return numeric_leaves(values)
 
-    def _watch(self, trial: Conditions, calls: CallOutputs) -> contextlib.AbstractContextManager[None]:
-        """Keep what functions return, in the first trials only: to watch them takes twice as long."""
+    def _watch(self, trial: Conditions, calls: CallOutputs, name: str) -> contextlib.AbstractContextManager[None]:
+        """Keep what functions return, in the first trials only, unless choices are made from it: to watch them takes
+        twice as long."""
         drawn = [it for it in self._trials if it.noise is not None and not it.narrowed][:_WATCHED]
-        watched = trial in (*self._trials[:1], *drawn)
+        watched = trial in (*self._trials[:1], *drawn) or bool(self._choices[name].noted.found)
         own_code = self._session.own_code
         return own_code.watch(calls) if own_code and watched else contextlib.nullcontext()
 

@@ -109,6 +109,8 @@ def redact(verdict: Verdict, veil: Redaction) -> Verdict:
         if case["kind"] == OWN_WEIGHTS:
             case["reason"] = CAVEAT  # without gold's mean and spread
         case["notes"] = case["notes"][:_MAX_NOTES]
+        for item in case["chosen"]:
+            item["why"] = ""  # it tells what gold chose, and its scores
         for name in ("leaves", "natural"):
             case[name] = [_without_gold(leaf) for leaf in case[name]]
         for module in case["modules"]:

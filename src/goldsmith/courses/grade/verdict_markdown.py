@@ -109,7 +109,8 @@ def _leaf(case: CaseVerdict, leaf: LeafComparison, reveal: bool) -> list[str]:
     items, of, whole = name.rpartition(" of ") if name.startswith("item ") else ("", "", name)
     shown = f"{items}{of}{whole if whole.startswith('the ') else code(whole)}"  # "the output", where there is only one
     lines = [f"- {shown} {escaped(leaf_words.how_far(leaf))}"]
-    return lines + [f"  - {escaped(line)}" for line in leaf_words.leaf_lines(leaf, reveal=reveal)]
+    more = [*leaf_words.leaf_lines(leaf, reveal=reveal), *leaf_words.choice_lines(case, leaf, reveal=reveal)]
+    return lines + [f"  - {escaped(line)}" for line in more]
 
 
 def _traceback(case: CaseVerdict) -> list[str]:

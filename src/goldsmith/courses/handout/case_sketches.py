@@ -182,8 +182,12 @@ def _is_computed(entry: CaseEntry, model: str, name: str, value: Any) -> bool:
 def _answers(case: GoldCase, sketcher: Sketcher, public: Collection[str]) -> Answers:
     records, reference, left_out = {}, {}, {}
     tolerances, dtypes = tolerances_of(case), {item.path: item.dtype for item in case.entry.tensors}
+    unkept = _unkept(case.entry)
     for path, value in judged_part(case.data).items():
         tolerance = tolerances.get(path)
+        if unkept.get(case.entry.item_path(path)):
+            left_out[path] = unkept[case.entry.item_path(path)]
+            continue
         if tolerance is None:
             left_out[path] = "only numbers can be sketched"
             continue
@@ -197,6 +201,17 @@ def _answers(case: GoldCase, sketcher: Sketcher, public: Collection[str]) -> Ans
             if isinstance(wide, Sketch):
                 reference[path] = wide
     return Answers(_entry(case.entry, records, tolerances, public), records, reference, left_out)
+
+
+def _unkept(entry: CaseEntry) -> dict[str, str]:
+    """Return which records a sketch cannot judge, and why: several answers to them are right."""
+    why = "where its choices tie is judged by gold's scores"
+    found = dict.fromkeys(entry.unordered or (), "its rows may come in any order")
+    for choice in (item for item in entry.choices or () if item.close):
+        found[choice.path] = why
+        if choice.scores and choice.steps is not None:
+            found[choice.scores] = why
+    return found
 
 
 def _entry(
@@ -221,6 +236,8 @@ def _entry(
         call_noise={},
         runs=runs,
         origins=origins,
+        choices=msgspec.UNSET,
+        unordered=msgspec.UNSET,
     )
 
 

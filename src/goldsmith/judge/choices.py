@@ -1,0 +1,233 @@
+"""Judge choices that are not gold's: by gold's scores alone, another one is a tie or it is wrong.
+
+What a submission scored plays no part here: it could call everything equal. Its scores are compared as ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from goldsmith.comparison.results import Comparison
+from goldsmith.foundation.wording import count_of
+from goldsmith.frameworks.framework import arrays_of
+from goldsmith.gold.arrays import as_numpy, is_array
+from goldsmith.gold.choices import BRANCH_PREFIX, SCORES_PREFIX, WIDTHS_PREFIX, Choice, Layout, after_change, rule
+from goldsmith.gold.safetensors_reader import Bfloat16
+from goldsmith.judge.bounds import spend
+from goldsmith.judge.decision import shown_path
+from goldsmith.judge.verdicts import ChoiceVerdict
+
+if TYPE_CHECKING:
+    from goldsmith.gold.load import GoldCase
+
+
+def judge_choices(
+    comparison: Comparison, actual: Mapping[str, Any], gold: GoldCase, expected: Mapping[str, Any]
+) -> tuple[Comparison, tuple[ChoiceVerdict, ...]]:
+    """Judge the choices among what was compared: a tie agrees. What has another shape or dtype stays wrong."""
+    known = {choice.path: choice for choice in gold.entry.choices or ()}
+    leaves, verdicts = list(comparison.leaves), []
+    for place, leaf in enumerate(leaves):
+        choice = known.get(leaf.path)
+        arrays = _is_numeric(actual.get(leaf.path)) and _is_numeric(expected.get(leaf.path))
+        if choice is None or leaf.agrees or leaf.problem != "values" or not arrays:
+            continue
+        verdict = _judged(choice, as_numpy(expected[leaf.path]), as_numpy(actual[leaf.path]), gold, expected)
+        verdicts.append(verdict)
+        if not verdict.wrong:
+            leaves[place] = msgspec.structs.replace(leaf, agrees=True, problem="", excess=0.0, where="", guess="")
+        elif verdict.index:
+            own, theirs = (as_numpy(side[leaf.path])[verdict.index].item() for side in (expected, actual))
+            leaves[place] = msgspec.structs.replace(leaf, index=verdict.index, gold=own, actual=theirs, guess="")
+    return Comparison(tuple(leaves)), tuple(verdicts)
+
+
+def excuse_victims(
+    actual: Mapping[str, Any], gold: GoldCase, expected: Mapping[str, Any]
+) -> tuple[dict[str, Any], list[str]]:
+    """Return what was recorded with gold's scores where a submission's are of another sequence, after another choice;
+    and where that is so. That choice is judged by itself: it is a tie, or else wrong."""
+    import numpy as np
+
+    found, excused = dict(actual), []
+    for choice in gold.entry.choices or ():
+        theirs, scores = actual.get(choice.path), actual.get(choice.scores)
+        known = (theirs, scores, expected.get(choice.path), expected.get(choice.scores))
+        if choice.steps is None or not choice.positions or not all(map(_is_numeric, known)):
+            continue
+        assert theirs is not None
+        assert scores is not None
+        own, own_scores = as_numpy(expected[choice.path]), as_numpy(expected[choice.scores])
+        if theirs.shape != own.shape or scores.shape != own_scores.shape or as_numpy(theirs).dtype.kind not in "iu":
+            continue
+        layout = Layout.of(choice, own.shape, own_scores.shape)
+        victims = after_change(layout, as_numpy(theirs).astype(np.int64) - own.astype(np.int64))
+        if victims.any():
+            flat = np.abs(layout.scores(np.arange(own_scores.size).reshape(own_scores.shape)))[victims].astype(np.int64)
+            changed = np.array(as_numpy(scores))
+            changed.reshape(-1)[flat.ravel()] = own_scores.reshape(-1)[flat.ravel()]
+            found[choice.scores] = _like(changed, scores)
+            excused.append(choice.scores)
+    return found, excused
+
+
+def _is_numeric(leaf: Any) -> bool:
+    return is_array(leaf) or isinstance(leaf, Bfloat16)
+
+
+def _like(numbers: Any, template: Any) -> Any:
+    """Return numbers in the dtype and library of a template."""
+    import numpy as np
+
+    if isinstance(template, Bfloat16):
+        return Bfloat16((numbers.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16))
+    if isinstance(template, np.ndarray):
+        return numbers.astype(template.dtype)
+    arrays = arrays_of(template)
+    return arrays.cast(arrays.like(numbers, template), arrays.dtype(template))
+
+
+def _judged(choice: Choice, gold: Any, actual: Any, case: GoldCase, expected: Mapping[str, Any]) -> ChoiceVerdict:
+    known = ChoiceVerdict(path=choice.path, positions=choice.positions, close=choice.close)
+    scores = expected.get(choice.scores) if choice.scores else case.choice_arrays.get(f"{SCORES_PREFIX}{choice.path}")
+    widths = case.choice_arrays.get(f"{WIDTHS_PREFIX}{choice.path}")
+    if scores is None or widths is None:
+        why = "the noise of its scores is not known here, so it is compared exactly"
+        return msgspec.structs.replace(known, wrong=1, why=why)
+    numbers = as_numpy(scores)
+    layout = Layout.of(choice, gold.shape, numbers.shape)
+    return _Walk(layout, layout.scores(numbers), widths, case.choice_arrays).verdict(known, gold, actual)
+
+
+@dataclass
+class _Walk:
+    """Goes through the steps of each row, along gold's own choices or, after a tie, what follows it."""
+
+    layout: Layout
+    scores: Any
+    widths: Any
+    arrays: Mapping[str, Any]
+    ties: int = 0
+    unjudged: int = 0
+    why: str = ""
+
+    def verdict(self, known: ChoiceVerdict, gold: Any, actual: Any) -> ChoiceVerdict:
+        import numpy as np
+
+        own, theirs = self.layout.chosen(gold), self.layout.chosen(actual)
+        differ = (own != theirs).any(axis=-1)
+        places = self.layout.chosen(np.arange(gold.size).reshape(gold.shape))
+        if self.layout.choice.together:
+            differ = self._until_tie(own, theirs, differ)
+        wrong = 0
+        first: tuple[tuple[int, ...], str] | None = None
+        for row in np.flatnonzero(differ.any(axis=-1)):
+            spend()
+            found = self._row(int(row), own[row], theirs[row], differ[row])
+            if found is not None:
+                wrong += 1
+                step, why = found
+                rank = int(np.flatnonzero(own[row, step] != theirs[row, step])[:1].sum())
+                index = np.unravel_index(places[row, step, rank], gold.shape) if gold.shape else ()
+                first = first or (tuple(int(place) for place in index), why)
+        index, why = first or ((), self.why)
+        return msgspec.structs.replace(known, ties=self.ties, wrong=wrong, unjudged=self.unjudged, index=index, why=why)
+
+    def _row(self, row: int, own: Any, theirs: Any, differ: Any) -> tuple[int, str] | None:
+        """Return the first step of a row that is wrong, and why."""
+        import numpy as np
+
+        lead, choice = self.layout.lead, self.layout.choice
+        if differ[:lead].any():
+            return int(np.flatnonzero(differ)[0]), "what was given to continue is no longer there"
+        along, scores, widths, branch = own, self.scores[row], self.widths[row], -1
+        step = lead
+        while step < len(theirs):
+            if (along[step] == theirs[step]).all() or (choice.together and not differ[step]):
+                step += 1
+                continue
+            at = step - lead
+            ruling = rule(scores[at], widths[at], along[step], theirs[step], choice)
+            if ruling.outcome == "wrong":
+                return step, ruling.why
+            if ruling.outcome == "unknown":
+                self.unjudged += 1
+                self.why = self.why or "noise decides what is chosen"
+            self.ties += ruling.outcome == "tie"
+            on_its_own = choice.steps is not None and not choice.together
+            if ruling.outcome != "same" and on_its_own and step + 1 < len(theirs):
+                following = self._branch(row, at, theirs[step], branch)
+                if following is None:
+                    self.unjudged += len(theirs) - step - 1
+                    self.why = self.why or "they follow a tie, and what follows is another sequence than gold's"
+                    return None
+                branch, chosen, scored = following
+                along = np.concatenate([theirs[:step], chosen])
+                padding = np.zeros((at, scores.shape[-1]))
+                finite = self.widths[row][np.isfinite(self.widths[row])]
+                scores = np.concatenate([padding, scored])
+                widths = np.full(scores.shape, finite.max(initial=0.0))
+            step += 1
+        return None
+
+    def _until_tie(self, own: Any, theirs: Any, differ: Any) -> Any:
+        """Return what differs up to the first step in which something is a tie: what follows depends on that."""
+        import numpy as np
+
+        lead, found = self.layout.lead, differ.copy()
+        for step in np.flatnonzero(differ[:, lead:].any(axis=0)):
+            rows = np.flatnonzero(differ[:, lead + step])
+            outcomes = {
+                rule(
+                    self.scores[row, step],
+                    self.widths[row, step],
+                    own[row, lead + step],
+                    theirs[row, lead + step],
+                    self.layout.choice,
+                ).outcome
+                for row in rows
+            }
+            rest = own.shape[0] * (own.shape[1] - lead - int(step) - 1)
+            if "wrong" not in outcomes and outcomes != {"same"} and rest:
+                found[:, lead + step + 1 :] = False
+                self.unjudged += rest
+                self.why = self.why or "they follow a tie, and what follows is another sequence than gold's"
+                break
+            if "wrong" in outcomes:
+                found[:, lead + step + 1 :] = False
+                break
+        return found
+
+    def _branch(self, row: int, step: int, chosen: Any, after: int) -> tuple[int, Any, Any] | None:
+        for number, branch in enumerate(self.layout.choice.branches):
+            if (branch.row, branch.step, branch.after) == (row, step, after) and list(branch.chosen) == chosen.tolist():
+                prefix = f"{BRANCH_PREFIX}{self.layout.choice.path}:{number}"
+                return number, self.arrays[f"{prefix}:chosen"], self.arrays[f"{prefix}:scores"]
+        return None
+
+
+def tie_notes(verdicts: Sequence[ChoiceVerdict]) -> list[str]:
+    """Say which choices are others than gold's, and as right."""
+    return [
+        f"{count_of(item.ties, 'choice')} in {shown_path(item.path)} {'is' if item.ties == 1 else 'are'} not gold's "
+        "and as right: rounding moves the scores there by more than they differ "
+        f"({item.close} of {item.positions} are so near)"
+        for item in verdicts
+        if item.ties and not item.wrong
+    ]
+
+
+def unjudged_reason(verdicts: Sequence[ChoiceVerdict]) -> str:
+    """Say of which choices nothing can be said; empty if something can be said of each."""
+    return next(
+        (
+            f"{item.unjudged} of {item.positions} choices in {shown_path(item.path)} are not judged: {item.why}"
+            for item in verdicts
+            if item.unjudged and not item.wrong
+        ),
+        "",
+    )

@@ -1,0 +1,60 @@
+"""Rows that may come in any order are paired with gold's, duplicates and near-ties included."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from goldsmith.gold.row_sets import assignment, in_order_of, is_unorderable, pairing
+
+
+@given(st.integers(0, 2**32), st.integers(1, 6))
+def test_the_smallest_total_is_found(seed: int, size: int) -> None:
+    costs = np.random.default_rng(seed).random((size, size)).round(1)
+    best = min(
+        sum(costs[row, column] for row, column in enumerate(order)) for order in itertools.permutations(range(size))
+    )
+    found = assignment(costs)
+    assert sorted(found) == list(range(size))
+    assert np.isclose(sum(costs[row, column] for row, column in enumerate(found)), best)
+
+
+@given(st.integers(0, 2**32), st.integers(1, 30), st.integers(1, 4))
+def test_rows_that_rounding_has_moved_are_found_again(seed: int, rows: int, width: int) -> None:
+    rng = np.random.default_rng(seed)
+    gold = rng.normal(size=(rows, width)).round(1)  # with duplicates
+    order = rng.permutation(rows)
+    moved = (gold + rng.normal(size=gold.shape) * 1e-7)[order]
+    found = in_order_of({"output": gold}, {"output": moved}, ["output"])["output"]
+    assert np.allclose(found, gold, atol=1e-6)
+
+
+def test_a_duplicate_stands_for_one_row_only() -> None:
+    gold, theirs = np.array([[1.0], [1.0], [2.0]]), np.array([[2.0], [1.0], [2.0]])
+    assert sorted(pairing(gold, theirs)) == [0, 1, 2]
+    assert not np.array_equal(theirs[pairing(gold, theirs)], gold)
+
+
+def test_arrays_of_one_record_keep_their_rows_together() -> None:
+    gold = {"output.boxes": np.array([[0.0, 1.0], [2.0, 3.0]]), "output.labels": np.array([7, 8])}
+    theirs = {"output.boxes": gold["output.boxes"][::-1], "output.labels": gold["output.labels"]}
+    found = in_order_of(gold, theirs, ["output"])
+    assert not all(np.array_equal(found[path], gold[path]) for path in gold), "each label is that of its box"
+
+
+def test_words_are_paired_as_they_are() -> None:
+    gold = {"output.0": "a", "output.1": "b", "output.2": "b"}
+    assert in_order_of(gold, {"output.0": "b", "output.1": "a", "output.2": "b"}, ["output"]) == gold
+    other = in_order_of(gold, {"output.0": "b", "output.1": "a", "output.2": "a"}, ["output"])
+    assert sorted(other.values()) == ["a", "a", "b"]
+
+
+def test_another_form_stays_as_it_is() -> None:
+    gold, theirs = {"output": np.arange(3)}, {"output": np.arange(4)[::-1]}
+    assert in_order_of(gold, theirs, ["output"])["output"] is theirs["output"]
+    assert not is_unorderable(3.0)
+    assert not is_unorderable({"a": np.zeros(2), "b": np.zeros(3)})
+    assert is_unorderable(["x", "y"])
