@@ -124,6 +124,7 @@ def parity(
     copy: bool = True,
     in_step: bool = False,
     kernel: bool = False,
+    compiled: bool = False,
     progress: Callable[[str], None] | None = None,
 ) -> Parity:
     """Compare two models, or functions, on the same inputs.
@@ -151,7 +152,7 @@ def parity(
 
     With `kernel`, nothing but outputs is compared, without recording gradients, and trials are made of what kernels get
     away with: the same buffer with new contents, the eleventh call, memory that is not initialised, inputs with
-    structure, changes of torch itself.
+    structure, changes of torch itself. With `compiled`, the candidate is also compared as `torch.compile` makes it.
 
     Models that are too large for copies, float64 and traces are compared with `in_step`: both run at once, on one set
     of inputs, and each module's tensors are compared on their device as they come. Only outputs are compared, in the
@@ -165,6 +166,8 @@ def parity(
     for name, number in (("rtol", rtol), ("atol", atol)):
         if number is not None and not 0 <= number < math.inf:
             raise BadTolerance(name, number)
+    if compiled and in_step:
+        raise CannotCombine("compiled=True", "in_step=True")
     if inputs_candidate is not None and in_step:
         raise CannotCombine("inputs_candidate", "in_step=True")
     if convert is not None and (in_step or not weights):
@@ -204,6 +207,7 @@ def parity(
         atol=atol,
         trials=trials,
         kernel=kernel,
+        compiled=compiled,
         outputs=dict(outputs or {}),
         dtype=wanted,
     )

@@ -72,6 +72,7 @@ _DTYPES = ("float64", "float32", "bfloat16", "float16")
 @flag("--train", help="Run in train mode, not in eval mode.")
 @flag("--eval", "evaluate", rare=True, help="Run a kernel benchmark's models in eval mode, not as they are built.")
 @option("--steps", metavar="N", type=int, default=0, help="Also compare weights after N optimiser steps.")
+@flag("--compiled", help="Also compare TARGET as torch.compile makes it.")
 @option("--device", metavar="D", default="cpu", help="Where both run.")
 @option("--dtype", metavar="T", default="", help="A dtype for both, instead of their own.")
 @option("--rtol", metavar="X", type=float, help="A relative tolerance, instead of REF's measured noise.")
@@ -101,6 +102,7 @@ def parity(
     train: bool,
     evaluate: bool,
     steps: int,
+    compiled: bool,
     device: str,
     dtype: str,
     rtol: float | None,
@@ -205,6 +207,7 @@ def parity(
             gradients=not no_gradients and not kernel,
             train=train or (form is not None and not evaluate),
             kernel=kernel,
+            compiled=compiled,
             notes=(form.note,) if form is not None else (),
             steps=steps,
             rtol=_tolerance("--rtol", rtol),

@@ -36,6 +36,7 @@ class Watch:
     outputs:     what operations returned, by number, if that is to be kept
     optimisers:  the course's own optimisers that took steps, by class, with the most that they were given
     changed:     settings of libraries that the code changed, in words; they have been put back
+    graphs:      how many pieces of the code were compiled
     """
 
     def __init__(self) -> None:
@@ -45,6 +46,11 @@ class Watch:
         self.outputs: dict[str, Any] = {}
         self.optimisers: dict[str, Any] = {}
         self.changed: tuple[str, ...] = ()
+        self.graphs = 0
+
+
+class CannotCompile(Exception):
+    """Nothing can be compiled here; the message says why."""
 
 
 _WATCHES: list[Watch] = []
@@ -217,6 +223,7 @@ def conditions(**wanted: Any) -> Iterator[Watch]:
     precision:      compute in this floating dtype where code asks for none; in float64, also where it asks for float32
     watched:        in float64, watch every operation for rounding, which takes time
     lightly:        in float64, change only the functions that usually get a dtype, which is faster
+    compiled:       let code be compiled, which is otherwise run as it is written
     tf32:           allow products of float32 to be computed in TF32, on devices that do
     noise:          disturb what operations return by up to a unit in the last place, drawn from this seed
     narrowed:       disturb float64 as if it were float32

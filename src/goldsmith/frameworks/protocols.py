@@ -273,6 +273,11 @@ class Numerics(Protocol):
         """Allow operations that have no deterministic form."""
         ...
 
+    def compiled(self, target: Any) -> Any:
+        """Return a model or function that is compiled when it is called, as long as such conditions are held; raise
+        `CannotCompile` where the library does not do that."""
+        ...
+
     def settings(self) -> dict[str, Any]:
         """Return the settings of the whole process that bear on numbers, by name; `conditions` puts them back."""
         ...

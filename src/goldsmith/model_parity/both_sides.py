@@ -44,6 +44,7 @@ class ParityRequest(msgspec.Struct, frozen=True, kw_only=True):
     outputs: dict[str, str] = {}
     dtype: str = ""
     kernel: bool = False
+    compiled: bool = False
     notes: tuple[str, ...] = ()
     on_command_line: bool = False
 

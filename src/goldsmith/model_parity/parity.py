@@ -25,7 +25,7 @@ from goldsmith.model_parity.modules import ModuleJudge
 from goldsmith.model_parity.noise import Measured, calls_of
 from goldsmith.model_parity.output_pairs import CannotPairOutputs
 from goldsmith.model_parity.result import CarriedWeights, ParityReport
-from goldsmith.model_parity.trials import try_again, try_structure
+from goldsmith.model_parity.trials import try_again, try_compiled, try_structure
 from goldsmith.model_parity.weight_words import agrees_without, guess_notes
 from goldsmith.model_parity.words import arrangement, random_words, unseen_words
 from goldsmith.runs.conditions import WIDE
@@ -215,6 +215,9 @@ class _Judging:
             self.judged = before
             measured = self.both.measure(request, runs, told, more=True)
             looked = self._look_at_modules(request, runs, measured, list(cases), chance=chance)
+        if self.both.request.compiled and gravest(case.outcome for case in looked) == AGREES:
+            told("compiling the candidate")
+            looked += try_compiled(self.both, self.judge, request, runs, measured, shared)
         if self.both.request.kernel and not number and gravest(case.outcome for case in looked) == AGREES:
             told("running it again under other conditions")
             looked += try_again(self.both, self.judge, base, runs, measured)

@@ -1,4 +1,5 @@
-"""Trials of a kernel: what users of kernel benchmarks have found to pass a comparison of outputs, each with a name.
+"""Trials of a candidate that agrees as it is written: compiled, and, of a kernel, what users of kernel benchmarks have
+found to pass a comparison of outputs. Each has a name.
 
 Runs under other conditions on the same inputs must give the same outputs, those on inputs with structure must agree
 with the reference's. What the reference does not stand either is not tried.
@@ -13,10 +14,11 @@ from typing import Any
 import msgspec
 
 from goldsmith.errors.base import GoldsmithError
-from goldsmith.judge.verdicts import AGREES, DIFFERS, CaseVerdict
-from goldsmith.model_parity.both_sides import BothSides, Runs
+from goldsmith.judge.verdicts import AGREES, DIFFERS, CaseVerdict, gravest
+from goldsmith.model_parity.both_sides import BothSides, Inconclusive, Runs
 from goldsmith.model_parity.judge import ValueJudge, is_finite, is_near
 from goldsmith.model_parity.noise import Measured
+from goldsmith.runs.conditions import WIDE
 from goldsmith.runs.requests import RunRequest
 from goldsmith.runs.run import Run
 
@@ -31,6 +33,7 @@ AGAIN: Mapping[str, tuple[Mapping[str, Any], str]] = MappingProxyType(
     }
 )
 """By name, the conditions of a further run on the same inputs, and what it means if it differs."""
+COMPILED = "compiled"
 PREVIOUS_OUTPUT, OWN_MEMORY, LIBRARIES = "previous output", "memory of its own", "libraries as they were"
 
 
@@ -97,6 +100,43 @@ def try_structure(
         both.notes.append(f"not decided: {name}: {verdict.reason}")
         return None
     return verdict
+
+
+def try_compiled(
+    both: BothSides,
+    judge: ValueJudge,
+    request: RunRequest,
+    runs: Runs,
+    measured: Measured,
+    shared: Callable[[str], bool] | None,
+) -> list[CaseVerdict]:
+    """Compare the candidate, compiled, with the reference as it is written."""
+    asked = request.under(compiled=True)
+    ran = both.candidate_run(both.their(asked))
+    failure = ran.facts.failure
+    if failure is not None and failure.kind == "compiler":
+        raise Inconclusive("compiler", f"the candidate cannot be compiled: {failure.message}")
+    if failure is not None:
+        return [_wrong(COMPILED, COMPILED, f"it agrees as it is written, and fails compiled: {failure.message}")]
+    if not ran.facts.graphs:
+        raise Inconclusive(
+            "compiler", "nothing of the candidate is compiled: torch.compile finds no operation of torch's"
+        )
+    wide = None
+    for _ in range(2):
+        cases = judge.values(f"{COMPILED}: ", Runs(runs.mine, ran, wide), measured, shared)
+        if wide is not None or runs.wide is None or gravest(case.outcome for case in cases) != DIFFERS:
+            break
+        exact = both.candidate_run(both.their(asked.under(precision=WIDE, strict=False, lightly=True)))
+        if exact.facts.failure is not None or not exact.facts.graphs:
+            break
+        wide = runs.wide[0], exact
+    return [
+        msgspec.structs.replace(case, kind=COMPILED, reason=f"it agrees as it is written; compiled, {case.reason}")
+        if case.outcome == DIFFERS
+        else case
+        for case in cases
+    ]
 
 
 def _verdict(name: str, kind: str, reason: str) -> CaseVerdict:

@@ -25,6 +25,7 @@ def conditions(wanted: Conditions) -> AbstractContextManager[Watch]:
         precision=WIDE if wanted.precision == WIDE else "",
         watched=wanted.strict,
         lightly=wanted.lightly,
+        compiled=wanted.compiled,
         tf32=wanted.tf32,
         noise=wanted.noise,
         narrowed=wanted.narrowed,

@@ -27,6 +27,7 @@ FailureKind = Literal[
     "form",
     "timeout",
     "killed",
+    "compiler",
 ]
 OF_THE_PARENT: tuple[FailureKind, ...] = ("timeout", "killed")
 """What happened to a child's process, which it cannot know itself."""
@@ -85,7 +86,8 @@ class RunFacts(msgspec.Struct, frozen=True, kw_only=True):
     what in it is not a number, by its type; `drew` is the first module that drew random numbers; `cut_off` says why
     there are no gradients; `unused` are parameters that no output was computed from, where that is known; `shares` are
     inputs whose memory the output shares, `recycled` says that it took the place of what an earlier call returned, and
-    `changed` which global settings and functions of libraries were changed, in words.
+    `changed` which global settings and functions of libraries were changed, in words. `graphs` is how many pieces of
+    the code were compiled, where that was asked for.
     """
 
     failure: Failure | None = None
@@ -111,6 +113,7 @@ class RunFacts(msgspec.Struct, frozen=True, kw_only=True):
     shares: tuple[str, ...] = ()
     recycled: bool = False
     changed: tuple[str, ...] = ()
+    graphs: int = 0
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         """Return conditions in this setting. A run that has a precision of its own, such as float64, keeps that."""
         if wanted.precision != OWN:
             return wanted
-        return wanted.but(precision=self.dtype, tf32=self.tf32)
+        return wanted.but(precision=self.dtype, tf32=self.tf32, compiled=self.compiled)
 
 
 def setting_of(device: str, *, dtype: str = OWN, tf32: bool = False, compiled: bool = False) -> Setting:

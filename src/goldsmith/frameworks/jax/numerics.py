@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from goldsmith.frameworks.framework import Watch
+from goldsmith.frameworks.framework import CannotCompile, Watch
 from goldsmith.frameworks.jax.arrays import cast, exactly, like, to_numpy, unobserved
 from goldsmith.frameworks.jax.gradients import backward as backward
 from goldsmith.frameworks.jax.gradients import backward_total as backward_total
@@ -132,6 +132,10 @@ def seed(seed: int, *, threads: int | None = None, device: str = "") -> None:
 
 def tolerate_nondeterminism() -> None:
     """Do nothing: nothing is refused."""
+
+
+def compiled(target: Any) -> Any:
+    raise CannotCompile("code of JAX is compiled where it says so itself, by jax.jit, and runs so in every comparison")
 
 
 def settings() -> dict[str, Any]:

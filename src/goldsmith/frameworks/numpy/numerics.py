@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from goldsmith.frameworks.framework import Watch
+from goldsmith.frameworks.framework import CannotCompile, Watch
 from goldsmith.frameworks.randomness import noting_draws
 
 disturbs_operations = False
@@ -96,6 +96,10 @@ def seed(seed: int, *, threads: int | None = None, device: str = "") -> None:
 
 def tolerate_nondeterminism() -> None:
     """Do nothing: NumPy is deterministic."""
+
+
+def compiled(target: Any) -> Any:
+    raise CannotCompile("nothing compiles code of NumPy")
 
 
 def settings() -> dict[str, Any]:

@@ -18,10 +18,11 @@ from goldsmith.frameworks.framework import Watch
 from goldsmith.frameworks.protocols import Backward
 from goldsmith.frameworks.randomness import fixed_direction
 from goldsmith.frameworks.torch.observers import noting_draws, noting_dtypes, noting_optimisers, record_op_outputs
+from goldsmith.frameworks.torch.process import compiled as compiled
+from goldsmith.frameworks.torch.process import compiling, memory, settings_kept
 from goldsmith.frameworks.torch.process import functions as functions
 from goldsmith.frameworks.torch.process import settings as settings
 from goldsmith.frameworks.torch.process import settings_changed as settings_changed
-from goldsmith.frameworks.torch.process import settings_kept
 from goldsmith.frameworks.torch.rounding import in_float64, rounding_noise, to_float64
 from goldsmith.gold.call_forms import rebuild, tensors_in
 
@@ -33,6 +34,7 @@ _COMPILER_SETTINGS = "torch._inductor.config"
 def conditions(
     watch: Watch,
     *,
+    compiled: bool = False,
     precision: str = "",
     watched: bool = False,
     lightly: bool = False,
@@ -47,8 +49,10 @@ def conditions(
 ) -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         stack.enter_context(settings_kept(watch))
+        if compiled:
+            stack.enter_context(compiling(watch))
         if marked_memory is not None:
-            stack.enter_context(_memory(marked=marked_memory))
+            stack.enter_context(memory(marked=marked_memory))
         if tf32:
             stack.enter_context(_tf32())
         if precision == "float64":
@@ -66,36 +70,6 @@ def conditions(
         if on_draw is not None:
             stack.enter_context(noting_draws(on_draw))
         yield
-
-
-@contextlib.contextmanager
-def _memory(*, marked: bool) -> Iterator[None]:
-    """Set whether torch fills uninitialised memory with NaN. It does so only with deterministic algorithms, which a
-    user's own process may not have: then the functions that make tensors of it do."""
-    own: Any = torch.utils.deterministic
-    before = own.fill_uninitialized_memory
-    names = (
-        ("empty", "empty_like", "empty_strided") if marked and not torch.are_deterministic_algorithms_enabled() else ()
-    )
-    functions = {name: getattr(torch, name) for name in names}
-
-    def marking(make: Callable[..., Any]) -> Callable[..., Any]:
-        def made(*args: Any, **kwargs: Any) -> Any:
-            found = make(*args, **kwargs)
-            inexact = found.is_floating_point() or found.is_complex()
-            return found.fill_(
-                float("nan") if inexact else found.dtype is not torch.bool and torch.iinfo(found.dtype).max
-            )
-
-        return made
-
-    own.fill_uninitialized_memory = marked
-    vars(torch).update({name: marking(function) for name, function in functions.items()})
-    try:
-        yield
-    finally:
-        own.fill_uninitialized_memory = before
-        vars(torch).update(functions)
 
 
 @contextlib.contextmanager

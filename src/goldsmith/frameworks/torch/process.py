@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
 from typing import Any
 
 import torch
 
-from goldsmith.frameworks.framework import Watch
+from goldsmith.frameworks.framework import CannotCompile, Watch
 
 PACKAGES = ("torch",)
 
@@ -191,3 +192,91 @@ def functions() -> dict[str, Any]:
         for name, item in list(vars(owner).items())
         if callable(item) and not isinstance(item, ModuleType)
     }
+
+
+@contextlib.contextmanager
+def memory(*, marked: bool) -> Iterator[None]:
+    """Set whether torch fills uninitialised memory with NaN. It does so only with deterministic algorithms, which a
+    user's own process may not have: then the functions that make tensors of it do."""
+    own: Any = torch.utils.deterministic
+    before = own.fill_uninitialized_memory
+    names = (
+        ("empty", "empty_like", "empty_strided") if marked and not torch.are_deterministic_algorithms_enabled() else ()
+    )
+    functions = {name: getattr(torch, name) for name in names}
+
+    def marking(make: Callable[..., Any]) -> Callable[..., Any]:
+        def made(*args: Any, **kwargs: Any) -> Any:
+            found = make(*args, **kwargs)
+            inexact = found.is_floating_point() or found.is_complex()
+            return found.fill_(
+                float("nan") if inexact else found.dtype is not torch.bool and torch.iinfo(found.dtype).max
+            )
+
+        return made
+
+    own.fill_uninitialized_memory = marked
+    vars(torch).update({name: marking(function) for name, function in functions.items()})
+    try:
+        yield
+    finally:
+        own.fill_uninitialized_memory = before
+        vars(torch).update(functions)
+
+
+# --- the compiler
+
+
+_OFF = "TORCHDYNAMO_DISABLE"
+"""Set in most processes, so that code runs as it is written."""
+_compiled: list[Any] = []
+"""The models that are compiled as long as such conditions are held."""
+
+
+def require_compiler() -> None:
+    """Raise unless torch finds what it compiles with."""
+    try:
+        from torch._inductor.cpp_builder import get_cpp_compiler
+        from torch._inductor.exc import InvalidCxxCompiler
+        from torch.utils._triton import has_triton
+    except ImportError:  # another platform, or a torch that was built without it
+        raise CannotCompile("this torch has no compiler") from None
+    try:
+        get_cpp_compiler()
+    except InvalidCxxCompiler:
+        raise CannotCompile("torch finds no C++ compiler: install g++, or name one in CXX") from None
+    if torch.cuda.is_available() and not has_triton():
+        raise CannotCompile("torch finds no Triton, which it compiles with for a GPU")
+
+
+@contextlib.contextmanager
+def compiling(watch: Watch) -> Iterator[None]:
+    """Let what is `compiled` be compiled anew within this context, in this process, and count what was."""
+    require_compiler()
+    import torch._inductor.config as settings
+    from torch._dynamo.utils import counters
+
+    dynamo: Any = torch._dynamo
+    dynamo.reset()
+    before, off = counters["stats"]["unique_graphs"], os.environ.pop(_OFF, None)
+    own: Any = dynamo.config.patch(trace_numpy=False, suppress_errors=False)
+    try:
+        with own, settings.patch(compile_threads=1):
+            yield
+    finally:
+        watch.graphs = counters["stats"]["unique_graphs"] - before
+        if off is not None:
+            os.environ[_OFF] = off
+        while _compiled:
+            _compiled.pop()._compiled_call_impl = None
+
+
+def compiled(target: Any) -> Any:
+    """Return a function that is compiled, or the model itself, whose calls are until the conditions end."""
+    from torch._dynamo.external_utils import wrap_inline
+
+    if not isinstance(target, torch.nn.Module):
+        return torch.compile(target)
+    target._compiled_call_impl = torch.compile(wrap_inline(target._call_impl))
+    _compiled.append(target)
+    return target

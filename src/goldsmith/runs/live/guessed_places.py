@@ -1,13 +1,18 @@
-"""Places for weights that the parent guesses and has tried: rules for one load, and what is said of them."""
+"""Places for weights that the parent guesses and has tried, or that the user's function makes: rules for one load, and
+what is said of them."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
-from goldsmith.runs.implementation import IdleLine, LoadRequest
+from goldsmith.runs.implementation import IdleLine, Loaded, LoadRequest
+from goldsmith.runs.live.model_facts import shapes_of
+from goldsmith.runs.live.run_record import failure_of
 from goldsmith.runs.notes import Note
 from goldsmith.weights.axes import Shape
+from goldsmith.weights.loaded import CannotConvert, Convert
 from goldsmith.weights.rule_lines import line_of, no_counterpart_line, why_idle
 from goldsmith.weights.rules import Adapter, Rule, match, rule_of
 
@@ -58,3 +63,22 @@ def load_notes(notes: Sequence[Note], request: LoadRequest) -> tuple[str, ...]:
 def renamed_by(adapter: Adapter) -> tuple[tuple[str, str], ...]:
     """Return the patterns of an adapter's plain renames, which may name modules, too."""
     return tuple((rule.gold[0].name, rule.theirs[0].name) for rule in adapter.rules if rule.parts == 1)
+
+
+def load_converted(
+    models: Any, module: Any, weights: Mapping[str, Any], request: LoadRequest, convert: Convert, adapter: Adapter
+) -> tuple[Any, Loaded]:
+    """Put weights into a module as a function of the user's makes them; return what holds them, None if it cannot."""
+    try:
+        loaded = models.ConvertedModule(module, weights, request.facts, convert)
+    except CannotConvert as problem:
+        return None, Loaded(refusal=f"convert cannot be used: {problem}")
+    except Exception as error:  # it is the user's code
+        return None, Loaded(refusal=f"convert fails: {failure_of(error).message}")
+    return loaded, Loaded(
+        placed=tuple((item.gold, item.theirs) for item in loaded.placed),
+        notes=tuple(loaded.notes),
+        idle=idle_lines(adapter, adapter.rules, shapes_of(weights), shapes_of(models.state(module))),
+        renamed=renamed_by(adapter),
+        opaque=loaded.is_opaque,
+    )

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from goldsmith.frameworks.framework import Watch, adopted, arrays_of, library_of, modelling, numerics_of
+from goldsmith.frameworks.framework import Watch, adopted, arrays_of, library_of, modelling, numerics_of, storing
 from goldsmith.frameworks.randomness import random_state_kept, random_states
 from goldsmith.gold.arrays import array_hash, is_array, is_inexact, is_tensor
 from goldsmith.instruments.module_traces import Tracer
@@ -28,7 +28,7 @@ from goldsmith.runs.live.arrangements import arranged_weights
 from goldsmith.runs.live.calls_alone import calls_alone
 from goldsmith.runs.live.earlier_calls import called_after, shared_with_inputs
 from goldsmith.runs.live.global_changes import GlobalChanges
-from goldsmith.runs.live.guessed_places import idle_lines, load_notes, renamed_by, with_guesses
+from goldsmith.runs.live.guessed_places import idle_lines, load_converted, load_notes, renamed_by, with_guesses
 from goldsmith.runs.live.model_facts import (
     arrays_in,
     coarsest_dtype,
@@ -53,7 +53,7 @@ from goldsmith.runs.live.structured_inputs import structured
 from goldsmith.runs.requests import RunRequest
 from goldsmith.runs.run import Run, RunFacts
 from goldsmith.weights.held_numbers import numbers_held, pairs_by_numbers, rounded
-from goldsmith.weights.loaded import CannotConvert, Convert, HeldNumbers
+from goldsmith.weights.loaded import Convert, HeldNumbers
 from goldsmith.weights.placement import BY_RULE, BY_SHAPE, Placed
 from goldsmith.weights.rules import Adapter
 from goldsmith.weights.transplant import CannotPlace
@@ -142,7 +142,10 @@ class LiveSide:
         if self._loaded is None:
             self._working.own_weights()
         if self._convert is not None:
-            return self._load_converted(weights, request, self._convert)
+            made, found = load_converted(self._models, module, weights, request, self._convert, self._adapter)
+            if made is not None:
+                self._loaded, self._reference = made, weights
+            return found
         before = {name: arrays_of(item).copy(item) for name, item in self._models.state(module).items()}
         alike = () if request.keep else pairs_by_numbers(*weights_to_place(weights, request.facts, module))
         try:
@@ -199,26 +202,6 @@ class LiveSide:
     def _is_assumed(self, item: Placed) -> bool:
         return item.how == BY_SHAPE or (item.how == BY_RULE and item.rule not in self._adapter.rules)
 
-    def _load_converted(self, weights: Mapping[str, Any], request: LoadRequest, convert: Convert) -> Loaded:
-        assert self._working is not None
-        module = self._working.module
-        try:
-            loaded = self._models.ConvertedModule(module, weights, request.facts, convert)
-        except CannotConvert as problem:
-            return Loaded(refusal=f"convert cannot be used: {problem}")
-        except Exception as error:  # it is the user's code
-            return Loaded(refusal=f"convert fails: {failure_of(error).message}")
-        self._loaded, self._reference = loaded, weights
-        return Loaded(
-            placed=tuple((item.gold, item.theirs) for item in loaded.placed),
-            notes=tuple(loaded.notes),
-            idle=idle_lines(
-                self._adapter, self._adapter.rules, shapes_of(weights), shapes_of(self._models.state(module))
-            ),
-            renamed=renamed_by(self._adapter),
-            opaque=loaded.is_opaque,
-        )
-
     # --- runs -------------------------------------------------------------------------------------------------------
 
     def run(self, request: RunRequest) -> Run:
@@ -241,7 +224,8 @@ class LiveSide:
         values = {path: arrays_of(item).copy(item) if is_array(item) else item for path, item in values.items()}
         drew = what_drew(tracer, self._target, self._working) if len(before) == len(after) and before != after else ""
         facts["changed"] = self._changes.found(watch.changed)
-        return Run(RunFacts(drew=drew, pure=watch.pure, **facts), values, trace_of(tracer) if wanted.traced else None)
+        facts |= {"drew": drew, "pure": watch.pure, "graphs": watch.graphs}
+        return Run(RunFacts(**facts), values, trace_of(tracer) if wanted.traced else None)
 
     def _raised(self, error: BaseException) -> None:
         """Take note of what a run raised."""
@@ -379,7 +363,11 @@ class LiveSide:
             if library is not None:
                 learns, numerics = not self._kernel or wanted.gradients or wanted.steps, library.numerics
                 stack.enter_context(numerics.with_gradients() if learns else numerics.without_gradients())
-            yield stack.enter_context(conditions(wanted))
+            watch = stack.enter_context(conditions(wanted))
+            if wanted.compiled:
+                stack.callback(setattr, self, "_call", self._call)
+                self._call = (library or storing()).numerics.compiled(self._call)
+            yield watch
 
     def _dtype_of(self, wanted: Conditions) -> str:
         return wanted.precision if wanted.precision != OWN else self._dtype

@@ -10,7 +10,7 @@ from typing import Any
 
 import goldsmith
 from goldsmith.foundation.wording import in_words
-from goldsmith.frameworks.framework import arrays_of
+from goldsmith.frameworks.framework import CannotCompile, arrays_of
 from goldsmith.gold.safetensors_reader import Mapped
 from goldsmith.instruments.module_traces import Tracer
 from goldsmith.runs.run import Failure, FailureKind, Frame
@@ -34,6 +34,8 @@ def failure_of(error: BaseException) -> Failure:
         kind = "memory"
     if isinstance(error, SystemExit):
         kind = "exit"
+    if isinstance(error, CannotCompile):
+        return Failure(kind="compiler", message=str(error))
     places = ((frame.f_code, line) for frame, line in traceback.walk_tb(error.__traceback__))
     frames = tuple(
         Frame(code.co_filename, line, code.co_qualname, linecache.getline(code.co_filename, line).strip())
