@@ -24,11 +24,13 @@ from goldsmith.gold.arrays import array_hash, is_array
 from goldsmith.judge.bounds import MAX_REFERENCES
 from goldsmith.judge.evidence import Evidence
 from goldsmith.model_parity.both_sides import ParityRequest
+from goldsmith.model_parity.built_with import differences
 from goldsmith.model_parity.noise import QUICK
 from goldsmith.model_parity.parity import judge_parity
 from goldsmith.model_parity.references import between_references, judge_by_several
 from goldsmith.model_parity.result import ModuleParity, ParityReport
 from goldsmith.parity_in_step import compare_in_step
+from goldsmith.runs.live.configurations import built_with_of
 from goldsmith.runs.live.live_side import LiveSide
 from goldsmith.runs.live.model_facts import DTYPES, kind_of, name_of
 from goldsmith.weights.rules import Adapter, BadRule, adapter_from, read_adapter
@@ -193,7 +195,9 @@ def parity(
         report = compare_in_step(
             reference, candidate, inputs, weights=weights, adapter=_rules(adapter), rtol=rtol, seed=seed
         )
-        return Parity(msgspec.structs.replace(report, reference=name_of(reference), name=name_of(candidate)))
+        built_with = differences(built_with_of(reference), built_with_of(candidate))
+        own = {"reference": name_of(reference), "name": name_of(candidate)}
+        return Parity(msgspec.structs.replace(report, **own, built_with=built_with))
     options: dict[str, Any] = {"seed": seed, "loss": loss, "optimizer": optimizer, "dtype": wanted, "copied": copy}
     options["kernel"] = kernel
     theirs = options | {"optimizer": optimizer if optimizer_candidate is None else optimizer_candidate}

@@ -18,6 +18,7 @@ from goldsmith.judge.evidence import Evidence
 from goldsmith.judge.policy import CLOSE, FINEST_OF_PARITY, ORGANISED_DIFFERENTLY
 from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, CaseVerdict, gravest
 from goldsmith.model_parity.both_sides import BothSides, Inconclusive, ParityRequest, Runs, farthest_output, renamed
+from goldsmith.model_parity.built_with import differences
 from goldsmith.model_parity.carry_weights import CannotCarry, CannotConvertWeights, carry_weights
 from goldsmith.model_parity.judge import ValueJudge, comparable_weights, is_all_nan, is_near, judge_rounding, rounded_to
 from goldsmith.model_parity.judged_modules import SMALL, JudgedModules
@@ -56,6 +57,7 @@ def judge_parity(
             kind=problem.kind,
             reason=str(problem),
             failure=problem.failure,
+            built_with=differences(*judging.both.described),
             weights=judging.carried,
             adapter_lines=problem.lines,
             notes=tuple(dict.fromkeys(judging.both.notes)),
@@ -339,6 +341,7 @@ class _Judging:
             name=self.both.request.candidate,
             reference=self.both.request.reference,
             outcome=outcome,
+            built_with=differences(*self.both.described),
             kind=worst.kind if worst and outcome != AGREES else "",
             reason=worst.reason if worst and outcome != AGREES else "",
             first_divergence=first.label if first else "",

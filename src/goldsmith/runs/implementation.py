@@ -26,8 +26,9 @@ class Described(msgspec.Struct, frozen=True, kw_only=True):
     """An implementation before anything ran: its class or function, the floating dtype of its weights ("" if it has
     none), shapes and kinds of its weights, facts about them, the classes of its modules by name, and where each
     class has its `forward`, as file and line; of classes that are not a library's, where modules inside are `made`.
-    `settings` are how modules were made, by name, as far as they show it; `library` is the one that its model is of,
-    `unseen` where that cannot see calls of modules, in words."""
+    `settings` are how modules were made, by name, as far as they show it, `config` the entries of the configuration
+    that it keeps, `arguments` those of constructors; `library` is the one that its model is of, `unseen` where that
+    cannot see calls of modules, in words."""
 
     name: str
     is_module: bool = False
@@ -41,6 +42,8 @@ class Described(msgspec.Struct, frozen=True, kw_only=True):
     places: dict[str, str] = {}
     made: dict[str, str] = {}
     settings: dict[str, str] = {}
+    config: dict[str, str] = {}
+    arguments: dict[str, str] = {}
     notes: tuple[str, ...] = ()
 
     @property

@@ -33,13 +33,13 @@ from goldsmith.runs.live.model_facts import (
     arrays_in,
     coarsest_dtype,
     described,
+    described_function,
     detached,
     device_of,
     dtype_of,
     generator_of,
     in_library,
     is_floating,
-    name_of,
     row_orders,
     settings_of,
     shapes_of,
@@ -99,10 +99,8 @@ class LiveSide:
     # --- before a run -----------------------------------------------------------------------------------------------
 
     def describe(self) -> Described:
-        if self._working is None:
-            library = modelling()
-            return Described(name=name_of(self._target), library=library.name if library is not None else "")
-        assert self._library is not None
+        if self._working is None or self._library is None:
+            return described_function(self._target)
         found = described(self._working.module, self._library, self._working.note)
         if found.is_complete or not self._inputs or self._has_run:
             return found

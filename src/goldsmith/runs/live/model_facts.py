@@ -6,13 +6,15 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
 import numpy as np
 
-from goldsmith.frameworks.framework import Framework, arrays_of, framework_of, models_of, undisturbed
+from goldsmith.frameworks.framework import Framework, arrays_of, framework_of, modelling, models_of, undisturbed
 from goldsmith.gold.arrays import dtype_name, is_array
 from goldsmith.gold.call_forms import tensors_in
 from goldsmith.gold.facts import WeightFacts
 from goldsmith.runs.implementation import Described
+from goldsmith.runs.live.configurations import built_with_of
 from goldsmith.runs.live.returned_values import InputSet
 from goldsmith.weights.placement import Placed
 
@@ -27,7 +29,8 @@ def described(model: Any, library: Framework, note: str) -> Described:
     models = library.models
     state = models.state(model)
     modules = {name: type(item).__name__ for name, item in models.modules(model).items()}
-    return Described(
+    return msgspec.structs.replace(
+        built_with_of(model),
         name=modules[""],
         is_module=True,
         library=library.name,
@@ -42,6 +45,13 @@ def described(model: Any, library: Framework, note: str) -> Described:
         settings=shown_settings(model),
         notes=(note,) if note else (),
     )
+
+
+def described_function(target: Any) -> Described:
+    """Describe what is no model."""
+    library = modelling()
+    name = library.name if library is not None else ""
+    return msgspec.structs.replace(built_with_of(target), name=name_of(target), library=name)
 
 
 def shapes_of(weights: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
