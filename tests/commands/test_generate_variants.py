@@ -35,6 +35,8 @@ def accepted(course: CourseOnDisk) -> CourseOnDisk:
 def test_every_right_answer_is_gold_and_comparison_says_which_was_met(accepted: CourseOnDisk) -> None:
     run = accepted.run("generate", "hw1", calibrate=True)
     assert run.code == 0, run.out + run.err
+    assert "the variant unbiased disagrees with the solution: the output is off by 8% of its size, " in run.out
+    assert " x its tolerance" in run.out
     assert sorted(accepted.gold_bytes()) == [
         "README.md",
         "gold_output.npz",

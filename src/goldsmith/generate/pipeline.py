@@ -33,7 +33,7 @@ from goldsmith.generate.sources import Sources, StatSnapshot, hash_sources
 from goldsmith.generate.starter_diff import written_parts
 from goldsmith.generate.state import COPY_NAMES, STEPS, CheckSolution, GenerationState, outcome_of
 from goldsmith.generate.two_runs import gather
-from goldsmith.generate.variants import idle_variants, record_variants
+from goldsmith.generate.variants import record_variants, variant_notes
 from goldsmith.gold.advice import Advice, advise, drop_silenced
 from goldsmith.gold.checks import Check, check_tolerances, verify
 from goldsmith.gold.diff import TensorChange, gold_changes
@@ -211,7 +211,7 @@ def _steps(run: GenerationState, progress: Progress, staging: Staging) -> None:
         evidence = gather(result.mode, recordings, options)
         run.files = list(evidence.files.values())
         run.checks += verify(evidence)
-        run.notes += [*_notes(result), *redraw_notes(run.redrawn), *idle_variants(evidence.cases)]
+        run.notes += [*_notes(result), *redraw_notes(run.redrawn)]
         refuse_failed(run.target.name, run.checks)
         if run.implementations:
             sources, reads = add_imported(target, sources, run.implementations, result.reads)
@@ -224,6 +224,7 @@ def _steps(run: GenerationState, progress: Progress, staging: Staging) -> None:
         progress.step(stage=STEPS[7])
         for path in contents.paths:
             staging.take(path)
+        run.notes += variant_notes(contents.cases, staging.folder)
         advice = [*advise(result.cases), *noise]
         if result.mode == "cases":
             advice += _try_hollow_answers(run, contents, staging, advice)

@@ -6,12 +6,20 @@ import contextlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from goldsmith.comparison.against_gold import compare_case
+from goldsmith.comparison.results import Comparison
 from goldsmith.errors.course import NoSuchVariant
 from goldsmith.errors.gold import NotReplayable
+from goldsmith.foundation.wording import count_of
 from goldsmith.generate.jobs import make_job
 from goldsmith.generate.options import Options
 from goldsmith.generate.recording import Recording
+from goldsmith.gold.arrays import judged_part
 from goldsmith.gold.facts import JUDGED_SECTIONS, CaseFacts
+from goldsmith.gold.load import GoldCase
+from goldsmith.gold.manifest import CaseEntry
+from goldsmith.judge.decision import shown_path
+from goldsmith.judge.leaf_words import how_far
 from goldsmith.process.launcher import Watcher, run_parallel
 from goldsmith.process.messages import RecordJob, Result
 from goldsmith.process.process_exit import ProcessExit
@@ -71,11 +79,27 @@ def _answers(case: CaseFacts) -> list[str]:
     return [leaf.sha256 for leaf in case.file.leaves if leaf.section in JUDGED_SECTIONS]
 
 
-def idle_variants(cases: Sequence[CaseFacts]) -> list[str]:
-    """Return a sentence for each variant whose answer is the solution's own, to the last bit."""
-    answers = {case.name: _answers(case) for case in cases}
-    return [
-        f"case {case.definition}: the variant {case.variant} gives the same answer, so it need not be accepted"
-        for case in cases
-        if case.variant and answers[case.name] == answers[case.definition]
-    ]
+def variant_notes(entries: Sequence[CaseEntry], folder: Path) -> list[str]:
+    """Say for each variant where its answer disagrees with the solution's, and by how much of the solution's tolerance;
+    or that it does not, so that nothing is gained by accepting it."""
+    solutions = {entry.name: GoldCase(entry, folder / entry.file) for entry in entries if not entry.variant}
+    notes = []
+    for entry in entries:
+        if entry.variant:
+            gold = solutions[entry.name.removesuffix(f".{entry.variant}")]
+            found = compare_case(judged_part(GoldCase(entry, folder / entry.file).data), judged_part(gold.data), gold)
+            notes.append(f"case {gold.name}: the variant {entry.variant} {_disagreement(found, gold.entry)}")
+    return notes
+
+
+def _disagreement(found: Comparison, entry: CaseEntry) -> str:
+    if all(leaf.identical for leaf in found.leaves):
+        return "gives the same answer, so it need not be accepted"
+    worst = max(found.leaves, key=lambda leaf: (not leaf.agrees, leaf.excess))
+    name, measured = shown_path(worst.path), any(item.tolerance for item in entry.tensors)
+    if found.agrees and measured:
+        share = f"it uses up {worst.excess:.2g} of the tolerance of {name}"
+        return f"is within what the solution allows, so it need not be accepted: {share}"
+    by = f"{name} {how_far(worst)}" + (f", {worst.excess:.3g} x its tolerance" if measured else "")
+    others = len(found.differing) - 1
+    return f"disagrees with the solution: {by}" + (f", and {count_of(others, 'more value')}" if others > 0 else "")
