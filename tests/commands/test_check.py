@@ -111,7 +111,7 @@ def test_one_case_that_cannot_run_costs_no_other(
     assert said in found.case("scaled").reason
 
 
-def test_an_endless_loop_is_ended_and_costs_no_other(checked: CourseOnDisk, warm: ForkClient) -> None:
+def test_a_timeout_ends_an_endless_loop_and_costs_no_other(checked: CourseOnDisk, warm: ForkClient) -> None:
     """The timeout of a submission's case; by which clock is in `tests/unit/process/test_clocks.py`."""
     endless = hand_in(checked, ("return x * factor", "while True: pass"))
     found = judge(checked, endless, warm, case_timeout=0.4)

@@ -230,7 +230,7 @@ def test_recipe_that_asks_for_more_memory_than_there_is(course: CourseOnDisk) ->
     fails(course, COULD_NOT_RUN, "ran out of memory in case a", "smaller sizes", new_workers=True)
 
 
-def test_recipe_that_hangs_is_stopped_with_all_it_started(course: CourseOnDisk) -> None:
+def test_a_timeout_stops_a_recipe_with_all_it_started(course: CourseOnDisk) -> None:
     mark = f"goldsmith-test-{os.getpid()}"
     body = (
         "import subprocess, sys\n@gs.case\ndef a(case):\n"

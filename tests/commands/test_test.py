@@ -230,7 +230,7 @@ def alive(file: Path) -> list[int]:
     return [number for number in numbers if not has_ended(number)]
 
 
-def test_a_test_that_hangs_is_ended_with_all_it_started(tested: CourseOnDisk, tmp_path: Path) -> None:
+def test_a_timeout_ends_a_test_with_all_it_started(tested: CourseOnDisk, tmp_path: Path) -> None:
     tested.write({TEST_FILE: file_with(HANGS)})
     run = tested.run("test", "hw1", "--timeout", "2.5", PIDS=str(tmp_path / "pids"), PYTEST_ADDOPTS="--collect-only")
     assert run.code == 3

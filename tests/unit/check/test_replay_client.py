@@ -135,7 +135,7 @@ def test_answers_arrive_whatever_becomes_of_the_pipe_that_announces_them(
     assert [item.runs["repeat"].failure for item in second.values()] == [None] * 3
 
 
-def test_one_that_takes_too_long_when_it_is_asked_again_is_ended(checked: CourseOnDisk, warm: ForkClient) -> None:
+def test_a_timeout_ends_one_that_hangs_when_it_is_asked_again(checked: CourseOnDisk, warm: ForkClient) -> None:
     slow = """
     import sys
     while hasattr(sys, "scaled_before"): pass
