@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from support.warm_workers import Lender
 
 _COURSES = ("grade", "scaffold", "guard", "skills", "injection")
-_FOLDERS = ("cli", "render", "mutants", "check", "generate", *(f"courses.{name}" for name in _COURSES))
+_FOLDERS = ("cli", "render", "mutants", "check", "generate", "workspace", *(f"courses.{name}" for name in _COURSES))
+_LATE = ("rich._emoji_codes", "encodings.cp437", "goldsmith.courses.status", "goldsmith.model_parity.process_side")
+"""What most commands import while they run."""
 
 
 def serve(listener: socket.socket, *, torch: bool) -> None:
@@ -46,10 +48,15 @@ def _import_what_commands_use(*, torch: bool) -> Lender:
         folder = importlib.import_module(f"goldsmith.{name}")
         for module in pkgutil.walk_packages(folder.__path__, f"{folder.__name__}."):
             importlib.import_module(module.name)
+    for name in _LATE:
+        importlib.import_module(name)
     assert "torch" not in sys.modules
+    from goldsmith.frameworks.framework import framework, registered
     from support.warm_workers import Lender
 
     lender = Lender()  # before torch is there: it forks
+    registered()  # looks through the metadata of all that is installed
+    _ = framework("numpy").arrays
     for name in ("pytest", "hypothesis"):  # of which a pytest that finds it imports most
         importlib.import_module(name)
     if torch:
