@@ -35,7 +35,7 @@ reference: $(BIN)/.ready  ## docs/reference, from the code
 	$(BIN)/python scripts/reference.py
 
 test: $(BIN)/.ready  ## the tests
-	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not long"
+	$(BIN)/python -m pytest -n 3 --dist loadgroup -m "not long"  # on two cores, too: tests wait for a third of their time
 
 test-long: $(BIN)/.ready  ## the tests that `make test` leaves out
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m long

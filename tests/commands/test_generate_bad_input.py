@@ -239,8 +239,8 @@ def test_a_timeout_stops_a_recipe_with_all_it_started(course: CourseOnDisk) -> N
     )
     course.write({RECIPE_FILE: recipe(body)})
     started = time.monotonic()
-    options = ("--timeout", "1.5")
-    fails(course, COULD_NOT_RUN, "took longer than 1.5 s", "--timeout", options=options, new_workers=True)
+    options = ("--timeout", "0.6")
+    fails(course, COULD_NOT_RUN, "took longer than 0.6 s", "--timeout", options=options, new_workers=True)
     assert time.monotonic() - started < 60
     wait_until(lambda: names_no_process(mark))
 

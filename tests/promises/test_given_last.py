@@ -80,8 +80,14 @@ def test_what_one_is_given_comes_too_late_for_the_cases_of_another(scene: Scene)
     assert {seen(found, name, "task") == {"replay", "alone"} for name in ("ada", "bob")} == {True}
     assert [in_its_replays(found, name) for name in ("ada", "bob")] == [{"0"}, {"0"}]
     assert clear(scene), "each was given something in the end"
+
+
+@pytest.mark.long
+def test_what_one_left_is_there_for_another_run(scene: Scene) -> None:
+    """So the test above would notice what came too early."""
+    clear(scene)
     grade(scene, "ada")
-    assert "0" not in in_its_replays(grade(scene, "bob"), "bob"), "in two runs, it is there"
+    assert "0" not in in_its_replays(grade(scene, "bob"), "bob")
 
 
 @pytest.mark.long
