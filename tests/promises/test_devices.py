@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from goldsmith.sandbox.capabilities import probe
 from support.course import RECIPE_FILE, SOLUTION_FILE, CourseOnDisk, numpy_course
 
 SOLUTION = """
@@ -112,6 +113,37 @@ def test_what_is_made_and_measured_on_a_device_is_met_there(
     wrong.write_text((course.root / SOLUTION_FILE).read_text().replace(") / self.std", ") * self.std"))
     (found,) = course.run("check", "hw1", str(wrong), "--device", "meta", "--json").json["submissions"]
     assert (found["outcome"], found["first_divergence"]) == ("differs", "scaler")
+
+
+@pytest.mark.skipif(not probe().sufficient, reason="this machine has no sandbox")
+def test_a_class_is_graded_there_and_who_runs_out_of_its_memory_loses_one_case(
+    course: CourseOnDisk, tmp_path: Path
+) -> None:
+    if not course.gold_bytes():
+        assert course.run("generate", "hw1", "--device", "meta").code == 0
+    right = (course.root / SOLUTION_FILE).read_text()
+    full = "if not self.training:\n            raise torch.OutOfMemoryError('CUDA out of memory. Tried 9 GiB')"
+    work = {
+        "ada": right,
+        "ben": right.replace(") / self.std", ") * self.std"),
+        "cleo": right.replace("return self.tied(", f"{full}\n        return self.tied("),
+    }
+    for name, text in work.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "ops.py").write_text(text)
+    run = course.run("grade", "hw1", str(tmp_path), "--device", "meta", "--json")
+    assert run.code == 1, run.err
+    found = {item["name"]: item for item in run.json["submissions"]}
+    assert {name: item["outcome"] for name, item in found.items()} == {
+        "ada": "agrees", "ben": "differs", "cleo": "could-not-run",
+    }  # fmt: skip
+    cases = {item["name"]: item for item in found["cleo"]["cases"]}
+    assert (cases["gold_output"]["outcome"], cases["gold_output"]["cause"]) == ("could-not-run", "memory")
+    assert "out of memory" in cases["gold_output"]["why"]
+    assert cases["trained"]["outcome"] == "agrees"
+    assert found["ada"]["sandbox"].startswith("Landlock")
+    missing = course.run("grade", "hw1", str(tmp_path), "--device", "cuda:99")
+    assert (missing.code, "there is no device 'cuda:99' here; there " in missing.err) == (3, True), missing.err
 
 
 def test_gold_whose_trials_all_failed_is_refused(tmp_path: Path) -> None:

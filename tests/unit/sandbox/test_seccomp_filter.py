@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from goldsmith.sandbox import seccomp
-from goldsmith.sandbox.seccomp import Among, AnyBit, Both, Given, NotAmong, NotGiven, Rule
+from goldsmith.sandbox.seccomp import Among, AnyBit, Both, Given, Large, NotAmong, NotGiven, Rule
 from goldsmith.sandbox.syscall_numbers import AUDIT_ARCHITECTURE, NUMBERS, X86_64
+from goldsmith.sandbox.syscall_policy import rules
 
 
 def _verdict(program: bytes, number: int, arguments: list[int]) -> int:
@@ -42,6 +43,8 @@ def _holds(condition: seccomp.Condition, arguments: list[int]) -> bool:
             return arguments[at] & 0xFFFFFFFF & mask not in values
         case AnyBit(at, bits):
             return bool(arguments[at] & bits)
+        case Large(at, bits):
+            return bool(arguments[at] & bits) or arguments[at] > 0xFFFFFFFF
         case Given(at):
             return arguments[at] != 0
         case NotGiven(at):
@@ -54,6 +57,7 @@ _SIMPLE = st.one_of(
     st.builds(Among, _PLACE, _VALUES, st.sampled_from([7, 0xFFFFFFFF])),
     st.builds(NotAmong, _PLACE, _VALUES, st.sampled_from([7, 0xFFFFFFFF])),
     st.builds(AnyBit, _PLACE, st.integers(1, 7)),
+    st.builds(Large, _PLACE, st.integers(1, 7)),
     st.builds(Given, _PLACE),
     st.builds(NotGiven, _PLACE),
 )
@@ -77,3 +81,30 @@ def test_a_filter_refuses_what_its_rules_say(
     )
     assert _verdict(program, NUMBERS[X86_64]["socket"], arguments) == expected
     assert _verdict(program, NUMBERS[X86_64]["bind"], arguments) == 0x7FFF0000
+
+
+_ALLOWED = 0x7FFF0000
+_OF_NVIDIA, _OF_UVM, _OF_A_TERMINAL = 0xC020462A, 73, 0x5412
+
+
+def _allows(call: str, *arguments: int, accelerator: bool) -> bool:
+    program = seccomp.compiled(rules(1, abi=7, accelerator=accelerator), X86_64)
+    return _verdict(program, NUMBERS[X86_64][call], [*arguments, 0, 0, 0, 0, 0, 0][:6]) == _ALLOWED
+
+
+def test_an_accelerator_may_be_asked_what_its_driver_knows_and_only_with_one() -> None:
+    for number in (_OF_NVIDIA, _OF_UVM, 0x30000001):
+        assert _allows("ioctl", 3, number, accelerator=True)
+        assert not _allows("ioctl", 3, number, accelerator=False)
+    for number in (_OF_A_TERMINAL, 0x40049409, 0x1234, 0x89AB):
+        assert not _allows("ioctl", 3, number, accelerator=True)
+
+
+def test_memory_without_a_name_is_shared_with_an_accelerator_in_small_pieces() -> None:
+    shared = 0x21
+    for size in (4096, 2**21 - 4096):
+        assert _allows("mmap", 0, size, 3, shared, accelerator=True)
+        assert not _allows("mmap", 0, size, 3, shared, accelerator=False)
+    for size in (2**21, 2**30, 2**32, 2**33 + 4096):
+        assert not _allows("mmap", 0, size, 3, shared, accelerator=True)
+    assert _allows("mmap", 0, 2**30, 3, 0x22, accelerator=True)  # private

@@ -24,7 +24,7 @@ from goldsmith.gold.payload import from_file, to_file
 from goldsmith.gold.safetensors_reader import Mapped, open_mapped
 from goldsmith.gold.sketches.privacy import sums_allowed
 from goldsmith.gold.sketches.sketch import Sketch, root_mean_square
-from goldsmith.gold.tolerances import Tolerance
+from goldsmith.gold.tolerances import Tolerance, is_blind
 from goldsmith.gold.trace_tensors import LEFT_OUT
 from goldsmith.judge.decision import sharper
 from goldsmith.judge.policy import CLOSE
@@ -59,6 +59,8 @@ class Sketcher:
         if tolerance.noisy:
             return "on some of its numbers no two right answers agree"
         content, numbers = array_hash(value), as_numpy(value)
+        if is_blind(tolerance, numbers.size):
+            return "rounding alone moves it as far as a mistake would"
         count, why = self._count(content, numbers)
         if not count:
             return why

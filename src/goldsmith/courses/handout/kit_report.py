@@ -43,7 +43,10 @@ def _first(verdict: Verdict, case: CaseVerdict) -> Iterator[str]:
 
 def _last(verdict: Verdict) -> Iterator[str]:
     wrong = sum(case.outcome == DIFFERS for case in verdict.cases)
-    failed = sum(case.outcome not in (AGREES, DIFFERS) for case in verdict.cases)
+    unknown = sum(case.outcome == INCONCLUSIVE for case in verdict.cases)
+    failed = sum(case.outcome not in (AGREES, DIFFERS, INCONCLUSIVE) for case in verdict.cases)
+    if unknown:
+        yield f"{unknown} of {count_of(len(verdict.cases), 'case')} inconclusive: rounding decides there."
     if wrong:
         rest = f", {failed} could not run" if failed else ""
         yield f"{wrong} of {count_of(len(verdict.cases), 'case')} {'is' if wrong == 1 else 'are'} wrong{rest}."
