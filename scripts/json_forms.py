@@ -13,6 +13,7 @@ from goldsmith.courses.internal_tests.verdict import InternalVerdict
 from goldsmith.courses.packs.pack import Packed
 from goldsmith.courses.skills.install import SkillResult
 from goldsmith.doctor import Fact
+from goldsmith.generate.calibrate import RulerReport
 from goldsmith.generate.gold_difference import GoldDifference
 from goldsmith.generate.outcome import Outcome
 from goldsmith.generate.status import AssignmentStatus
@@ -43,6 +44,7 @@ FORMS = (
     Form(command="new", subjects="assignments", item=NewAssignment),
     Form(command="generate", subjects="assignments", item=Outcome),
     Form(command="record", subjects="assignments", item=Outcome),
+    Form(command="calibrate", subjects="assignments", item=RulerReport),
     Form(command="status", subjects="assignments", item=AssignmentStatus),
     Form(command="verify", subjects="assignments", item=Proof),
     Form(command="diff", subjects="assignments", item=GoldDifference),

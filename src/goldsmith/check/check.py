@@ -245,7 +245,7 @@ def _attribute(
         stand_ins=replayed.stand_ins,
         choices=submission.choices,
         unfinished=replayed.unfinished,
-        notes=(*submission.notes, *left_out, *provided.notes),
+        notes=(*submission.notes, *left_out, *provided.notes, *context.ruler_notes),
         forbidden=find_forbidden(target, submission, replayed.sightings),
         not_given=(*unseen, *replayed.staffs),
         seconds=replayed.seconds + time.monotonic() - started,

@@ -11,11 +11,15 @@ from pathlib import Path
 from goldsmith.check.replay_strategy import ReplayStrategy
 from goldsmith.check.replay_workspace import ReplayWorkspace, recipe_placements
 from goldsmith.check.request import OpenGold, Request
+from goldsmith.errors.rulers import NoRuler
 from goldsmith.frameworks.framework import registered
 from goldsmith.gold.load import GoldCase
+from goldsmith.gold.rulers import Ruler, ruler_for
 from goldsmith.judge.case import Judge
 from goldsmith.process.clocks import Allowance
 from goldsmith.process.fork_client import ForkClient
+from goldsmith.runs.conditions import OWN
+from goldsmith.runs.setting import Setting, options_for, setting_of
 from goldsmith.source_code.compiled_parts import CompiledParts
 from goldsmith.targets.target import NOTEBOOK_PACKAGES, Placement, Target
 from goldsmith.workspace.copies import Workspace, make_workspaces
@@ -37,7 +41,30 @@ class CheckContext:
 
     @cached_property
     def judge(self) -> Judge:
-        return Judge(self.golds, self.opened.adapter, self.target.overwriting == "differs")
+        return Judge(self.golds, self.opened.adapter, self.target.overwriting == "differs", self.ruler)
+
+    @cached_property
+    def setting(self) -> Setting:
+        return self.request.setting or setting_of(self.target.device)
+
+    @cached_property
+    def ruler(self) -> Ruler | None:
+        """Return the ruler of the setting. In another dtype, or with TF32, nothing can be judged without one."""
+        found = ruler_for(self.opened.gold.manifest.rulers, self.setting)
+        if found is None and (self.setting.dtype != OWN or self.setting.tf32):
+            raise NoRuler(self.target.name, self.setting.name, options_for(self.setting))
+        return found
+
+    @property
+    def ruler_notes(self) -> tuple[str, ...]:
+        """Say by which ruler it was judged; what to do where there is none for another device."""
+        name = self.setting.name
+        if self.ruler is not None:
+            return (f"judged in {name}, by the ruler that was measured on {self.ruler.environment.device}",)
+        if not name:
+            return ()
+        command = f"goldsmith calibrate {self.target.name} {options_for(self.setting)}"
+        return (f"no ruler for {name}: gold's own tolerances were used; measure one with `{command}`",)
 
     @contextlib.contextmanager
     def open_workspace(
@@ -69,6 +96,7 @@ class CheckContext:
                 given=self.opened.given,
                 allowance=self.allowance,
                 corrections=corrections,
+                setting=self.setting,
             )
 
     @property

@@ -37,6 +37,7 @@ from goldsmith.process.worker_channel import WorkerChannel
 from goldsmith.runs.conditions import FLOAT64, PLAIN, REPEAT, Conditions
 from goldsmith.runs.requests import ALONE, IsolatedCall, RunRequest
 from goldsmith.runs.run import CaseRuns, Failure, Run
+from goldsmith.runs.setting import PLAIN_SETTING, Setting
 from goldsmith.sandbox.capabilities import Level
 from goldsmith.sandbox.confinement import Confinement
 from goldsmith.sandbox.limits import Limits
@@ -95,6 +96,7 @@ class ReplayWorkspace:
     peak: int = 0
     packages: set[str] = field(default_factory=set)
     corrections: tuple[CompiledParts, ...] = ()
+    setting: Setting = PLAIN_SETTING
     _launches: int = 0
     _worker: _Worker = field(init=False, repr=False, default_factory=_Worker)
 
@@ -135,7 +137,7 @@ class ReplayWorkspace:
         try:
             while pending and not collector.enough:
                 requests = [
-                    RunRequest(case=name, conditions=run.but(layout=(layouts or {}).get(name, "")))
+                    RunRequest(case=name, conditions=self.setting.within(run).but(layout=(layouts or {}).get(name, "")))
                     for name, runs in pending.items()
                     for run in runs
                 ]

@@ -16,6 +16,7 @@ from goldsmith.gold.manifest import MANIFEST
 from goldsmith.judge.evidence import Evidence
 from goldsmith.process.fork_client import ForkClient
 from goldsmith.process.launcher import Watcher
+from goldsmith.runs.setting import Setting
 from goldsmith.targets.target import Submission, Target
 from goldsmith.weights.rules import Adapter, read_adapter
 
@@ -26,7 +27,8 @@ class Request:
     `temporary_folder` for their workspaces. With `confined`, submissions are sandboxed.
     `hidden_files` are files and folders, relative to the course's root, that no submission can see. What the verdict
     rests on is put into `evidence`, if there is one. `solution_failures` tells failures of the course's own code from
-    those of submissions; without it, every failure is the submission's."""
+    those of submissions; without it, every failure is the submission's. Runs are in `setting`, by default
+    the plain one on the target's device."""
 
     cases: Sequence[str] = ()
     adapter: Path | None = None
@@ -39,6 +41,7 @@ class Request:
     hidden_files: Sequence[Path] = ()
     evidence: Evidence | None = None
     solution_failures: SolutionFailures | None = None
+    setting: Setting | None = None
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ _FUNCTIONS = {
     "new": "new",
     "generate": "generate",
     "record": "record",
+    "calibrate": "calibrate",
     "status": "status",
     "verify": "verify",
     "diff": "diff",

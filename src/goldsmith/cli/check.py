@@ -19,6 +19,7 @@ from goldsmith.cli.options import (
     course_options,
     make_progress,
     report_errors,
+    setting_options,
 )
 from goldsmith.cli.reports import Output, Wanted, asked_for, report_formats
 from goldsmith.errors.usage import BadOption
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
 @report_formats("verdict")
 @option("--adapter", metavar="FILE", type=PATH, help="An adapter to use instead of the course's.")
 @option("--timeout", metavar="SECONDS", type=float, help="Stop a case after this much processor time.")
-@option("--device", metavar="D", default="cpu", help="Where models run.")
+@setting_options("Where models run.")
 @flag("--allow-stale", help="Check against gold that is stale.")
 @course_options
 def check(
@@ -61,6 +62,9 @@ def check(
     adapter: Path | None,
     timeout: float | None,
     device: str,
+    dtype: str,
+    tf32: bool,
+    compile: bool,
     allow_stale: bool,
     course: Path,
     json: bool,
@@ -99,6 +103,7 @@ def check(
         from goldsmith.check.check import check as judge
         from goldsmith.check.request import Request
         from goldsmith.judge.evidence import Evidence
+        from goldsmith.runs.setting import setting_of
 
         evidence = Evidence() if output.wants("html") else None
         what, steps = submission or implementation, make_progress(no_color).of(chosen.name)
@@ -109,6 +114,7 @@ def check(
                 allow_stale=allow_stale,
                 watcher=progress.watcher,
                 evidence=evidence,
+                setting=setting_of(device, dtype=dtype, tf32=tf32, compiled=compile),
             )
             target = dataclasses.replace(target, device=device, case_timeout=timeout or target.case_timeout)
             verdict = judge(target, opened, request)

@@ -6,7 +6,7 @@ import contextlib
 import os
 import sys
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -55,6 +55,20 @@ def course_options(function: Function) -> Function:
 def output_options(function: Function) -> Function:
     """Add the options that every command has: `json`, `no_color` and `debug`."""
     return add_options(_OUTPUT, function)
+
+
+DTYPES = ("own", "bfloat16", "float16", "float32")
+
+
+def setting_options(where: str) -> Callable[[Function], Function]:
+    """Add the options that say in which setting something runs: `device`, `dtype`, `tf32` and `compile`."""
+    options = (
+        option("--device", metavar="D", default="cpu", help=where),
+        option("--dtype", type=click.Choice(DTYPES), default="own", help="The dtype of inputs and weights."),
+        flag("--tf32", help="Allow TF32 in products of float32."),
+        flag("--compile", help="Compile models with torch.compile."),
+    )
+    return lambda function: add_options(options, function)
 
 
 def check_limits(timeout: float | None, memory: float = 1.0) -> None:

@@ -31,6 +31,7 @@ RUNS_CODE = not _MISSING
 _CANNOT = {
     "generate": "recipes cannot be run",
     "record": "recipes cannot be run",
+    "calibrate": "recipes cannot be run",
     "diff": "recipes cannot be run",
     "verify --reproduce": "recipes cannot be run",
     "check": "submissions cannot be run",

@@ -16,6 +16,7 @@ from goldsmith.generate.sources import Sources
 from goldsmith.gold.drift import Movement
 from goldsmith.gold.facts import CaseFacts, Environment, same_environment
 from goldsmith.gold.manifest import Calibration, CaseEntry, case_entry, with_metadata
+from goldsmith.gold.rulers import Ruler, kept_rulers
 from goldsmith.gold.trace_tensors import keeps_sketches
 from goldsmith.process.messages import Result
 from goldsmith.source_code.case_code import CaseCode
@@ -40,6 +41,7 @@ class Contents:
     environment: Environment
     sources: Sources
     reads: dict[str, str]
+    rulers: tuple[Ruler, ...] = ()
 
 
 def keep_cases(
@@ -125,6 +127,7 @@ def assemble(
         environment=before,
         sources=sources,
         reads=reads,
+        rulers=kept_rulers(previous.manifest.rulers, kept.entries) if previous.manifest else (),
     )
 
 

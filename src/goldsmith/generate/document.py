@@ -29,6 +29,7 @@ from goldsmith.gold.manifest import (
 )
 from goldsmith.gold.publish import Staging
 from goldsmith.gold.readme import render_readme
+from goldsmith.gold.rulers import lost_rulers
 from goldsmith.targets.target import Target
 from goldsmith.workspace.snapshot import file_hash
 
@@ -60,7 +61,9 @@ def document(run: GenerationState, contents: Contents, staging: Staging) -> None
             packages=sources.packages,
             replaced=sources.replaced,
         ),
+        rulers=contents.rulers,
     )
+    run.notes += lost_rulers(previous.rulers if previous else (), contents.rulers)
     manifest = keep_stamp(manifest, previous)
     if (
         previous is not None

@@ -181,7 +181,7 @@ def _run_trials(
         failures = [item for ending in endings if ending.result for item in ending.result.failed_trials]
         return _Outcomes(
             names=tuple(trial.name for plan in plans for trial in plan.trials),
-            trials={name: _trials(name, folders) for name in kept},
+            trials={name: read_trials(name, folders) for name in kept},
             failures=failures,
             call_noise={name: _call_noise(name, folders) for name in kept},
         )
@@ -218,7 +218,8 @@ def _plans(options: Options, with_torch: bool) -> Iterator[_Plan]:
     yield _Plan((Conditions(name="instructions"), *noise[half:]), PLAIN_INSTRUCTIONS)
 
 
-def _trials(case: str, folders: Sequence[Path]) -> Trials:
+def read_trials(case: str, folders: Sequence[Path]) -> Trials:
+    """Read what the trials of a case left in these folders."""
     gold: dict[str, Any] = {}
     reference: dict[str, Any] = {}
     differences: dict[str, dict[str, Any]] = {}

@@ -22,6 +22,7 @@ def render_readme(manifest: Manifest, label: str, where: str) -> str:
         *(_case(case) for case in manifest.cases),
         "### `manifest.json`\n\n- **Purpose**: shape, dtype, statistics, hash and tolerance of every tensor; the "
         "hashes of every file and of\n  the sources that made it; versions and settings of the machine.",
+        *_rulers(manifest),
         "## Checks passed",
         _checks(manifest),
         "## Usage in tests",
@@ -182,6 +183,19 @@ def _usage(manifest: Manifest, where: str) -> str:
         f"print(gold.seed, list(gold.data))"
     )
     return f"```python\n{chr(10).join(lines)}\n```\n\n```python\n{ours}\n```"
+
+
+def _rulers(manifest: Manifest) -> Iterable[str]:
+    """Say how far correct work may be off in other settings."""
+    if not manifest.rulers:
+        return
+    rows = ["| setting | measured on | tensors | may be off, over their size | not judged |", "|---|---|---|---|---|"]
+    for item in manifest.rulers:
+        limits = [limit.l2 or 0.0 for tensors in item.cases.values() for limit in tensors.values()]
+        between = f"{min(limits):.1e} to {max(limits):.1e}" if limits else ""
+        unjudged = sum(map(len, item.unjudged.values()))
+        rows.append(f"| {item.setting.name} | {item.environment.device} | {len(limits)} | {between} | {unjudged} |")
+    yield "## Rulers\n\nIn other settings than its own, measured there on the solution.\n\n" + "\n".join(rows)
 
 
 def _number(value: float) -> str:

@@ -6,7 +6,7 @@ A ruler limits each tensor as a tolerance does, and is used where a case runs in
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import msgspec
 
@@ -35,3 +35,23 @@ class Ruler(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 def ruler_for(rulers: Sequence[Ruler], setting: Setting) -> Ruler | None:
     """Return the ruler of a setting; None if none was measured."""
     return next((item for item in rulers if item.setting == setting), None)
+
+
+def kept_rulers(rulers: Sequence[Ruler], cases: Collection[str]) -> tuple[Ruler, ...]:
+    """Return rulers as far as they are about `cases`, which stay as they were."""
+    found = []
+    for item in rulers:
+        limits = {name: limits for name, limits in item.cases.items() if name in cases}
+        unjudged = {name: reasons for name, reasons in item.unjudged.items() if name in cases}
+        found += [msgspec.structs.replace(item, cases=limits, unjudged=unjudged)] if limits else []
+    return tuple(found)
+
+
+def lost_rulers(before: Sequence[Ruler], kept: Sequence[Ruler]) -> Iterator[str]:
+    """Say which rulers have to be measured again, since cases that they are about were recorded again."""
+    now = {item.setting: item.cases.keys() for item in kept}
+    for item in before:
+        gone = sorted(item.cases.keys() - now.get(item.setting, set()))
+        if gone:
+            names = ", ".join(gone)
+            yield f"the ruler for {item.setting.name} no longer holds for {names}: run goldsmith calibrate again"

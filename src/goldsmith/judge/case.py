@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from goldsmith.comparison.against_gold import compare_case
 from goldsmith.comparison.api import compare
 from goldsmith.comparison.leaves import NotComparable
 from goldsmith.comparison.results import Comparison
@@ -16,13 +15,13 @@ from goldsmith.gold.arrays import numbers_of
 from goldsmith.gold.facts import ALLOWED_NOISE, is_allowed
 from goldsmith.gold.precision import computed_dtype, is_float64
 from goldsmith.gold.row_sets import in_order_of
+from goldsmith.gold.tolerances import BLIND
 from goldsmith.judge.bounds import TooMuchToJudge, spend
 from goldsmith.judge.choices import excuse_victims, judge_choices, tie_notes, unjudged_reason
 from goldsmith.judge.criteria import Criteria, MayBeMissing, same_bits
 from goldsmith.judge.decision import (
     BY_PRECISION,
     cancellation,
-    coarsest_dtype,
     decide,
     inconclusive,
     is_rounding,
@@ -35,9 +34,11 @@ from goldsmith.judge.reduced_precision import coarser_dtype, is_unseen
 from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, CUT_OFF, DIFFERS, ERROR, CaseVerdict
 from goldsmith.judge.weight_caveat import with_caveat
 from goldsmith.runs.run import CaseRuns, Failure
+from goldsmith.runs.setting import Setting
 
 if TYPE_CHECKING:
     from goldsmith.gold.load import GoldCase
+    from goldsmith.gold.rulers import Ruler
     from goldsmith.gold.tolerances import Tolerance
     from goldsmith.weights.rules import Adapter
 
@@ -51,13 +52,14 @@ class Judge:
     golds: Mapping[str, GoldCase]
     adapter: Adapter
     overwriting_differs: bool = False
+    ruler: Ruler | None = None
     _criteria: dict[str, Criteria] = field(default_factory=dict)
 
     def criteria(self, case: str) -> Criteria:
         """Return what a case is judged by; made once for each case."""
         if case not in self._criteria:
             gold = self.golds[case]
-            self._criteria[case] = Criteria(gold, self._may_be_missing(gold), self.overwriting_differs)
+            self._criteria[case] = Criteria(gold, self._may_be_missing(gold), self.overwriting_differs, self.ruler)
         return self._criteria[case]
 
     def verdict(self, name: str, runs: CaseRuns, *, guessing: bool = True) -> CaseVerdict:
@@ -89,7 +91,9 @@ class Judge:
         sharp = {path: item for path, item in met.sharp_tolerances.items() if path in in_float64}
         tolerances = {**met.tolerances, **sharp}
         allowed = met.gold.entry.allowed
-        return [path for path in undecided(tolerances, verdict.natural) if not is_allowed(allowed, path, ALLOWED_NOISE)]
+        blind = [path for path in undecided(tolerances, verdict.natural) if path not in met.limits]
+        blind += [leaf.path for leaf in verdict.natural if leaf.path in met.unjudged and leaf.path not in in_float64]
+        return [path for path in blind if not is_allowed(allowed, path, ALLOWED_NOISE)]
 
     def without_blind_records(self, verdict: CaseVerdict) -> CaseVerdict:
         """Return a verdict that does not rest on blind records. Where nothing else was recorded, nothing can be
@@ -97,7 +101,13 @@ class Judge:
         blind = self.blind_records(verdict)
         if not blind:
             return verdict
-        name = shown_path(blind[0])
+        name, why = shown_path(blind[0]), self._met(verdict).unjudged.get(blind[0])
+        if why is not None:
+            assert self.ruler is not None
+            said = f"{name} is not judged in {self.ruler.setting.name}: {why}"
+            if len(blind) < len(verdict.natural):
+                return msgspec.structs.replace(verdict, notes=(*verdict.notes, said))
+            return inconclusive(verdict, f"{said}; judge it in a finer dtype, or record other values")
         if len(blind) < len(verdict.natural):
             return msgspec.structs.replace(
                 verdict, notes=(*verdict.notes, f"{name} was not judged: {moved_by_rounding('it')}")
@@ -138,8 +148,10 @@ def judge_case(criteria: Criteria, replayed: CaseRuns, *, guessing: bool = True)
     """Judge one case, before anything is known about its modules; with `guessing`, also guess at what went wrong."""
     gold = criteria.gold
     verdict = CaseVerdict(name=gold.name, title=gold.entry.title, outcome=AGREES)
-    failed = next((item.failure for run, item in replayed.runs.items() if item.failure and not _is_aside(run)), None)
+    if criteria.dtype:  # its trace is in gold's own dtype, in which it need not run
+        replayed = CaseRuns({run: it for run, it in replayed.runs.items() if run != "traced" or not it.failure})
     first = replayed.first
+    failed = next((item.failure for run, item in replayed.runs.items() if item.failure and not _is_aside(run)), None)
     late = failed is not None and first.failure is None
     if failed is not None and not (late and only_raised_in_float64(replayed)):
         when = " the second time" if late else ""
@@ -203,7 +215,7 @@ def _judge(verdict: CaseVerdict, met: str, criteria: Criteria, replayed: CaseRun
         "plain",
         [first],
         guessing,
-        lambda: compare_case(ordered, expected, gold, guessing=guessing, made=first.facts.created),
+        lambda: criteria.compare_plain(ordered, expected, guessing, first.facts.created),
     )
     natural, chosen = judge_choices(natural, ordered, gold, expected)
     notes += tie_notes(chosen)
@@ -217,19 +229,23 @@ def _judge(verdict: CaseVerdict, met: str, criteria: Criteria, replayed: CaseRun
         met=met,
         natural=natural.leaves,
         leaves=natural.leaves,
-        judged_in=coarsest_dtype(natural),
+        judged_in=criteria.own_dtype(natural),
         notes=tuple(notes),
         chosen=chosen,
     )
-    inside = coarser_dtype(gold, replayed)
-    wide, why_not = _in_float64(criteria, replayed, expected, guessing, coarsest_dtype(natural))
+    setting = criteria.ruler.setting if criteria.ruler else Setting()
+    inside = coarser_dtype(gold, replayed, setting)
+    wide, why_not = _in_float64(criteria, replayed, expected, guessing, verdict.judged_in)
     if wide is None:
         verdict = msgspec.structs.replace(
             verdict,
             notes=(*verdict.notes, why_not) if why_not else verdict.notes,
             own_dtype_only=bool(gold.reference and why_not),
         )
-    decided = decide(verdict, natural, wide, inside, may_round=not is_unseen(replayed))
+    may_round = not is_unseen(replayed)
+    if criteria.is_ruled:
+        may_round = may_round and all(leaf.relative <= BLIND for leaf in natural.differing)
+    decided = criteria.with_ratio(decide(verdict, natural, wide, inside, may_round=may_round))
     doubt = unjudged_reason(chosen)
     return inconclusive(decided, doubt) if doubt and decided.outcome == AGREES else decided
 
@@ -324,12 +340,13 @@ def _with_side_effects(verdict: CaseVerdict, criteria: Criteria, replayed: CaseR
     notes = list(dict.fromkeys([*verdict.notes, *(note.words for note in plain.facts.notes)]))
     outcome, reason, kind = verdict.outcome, verdict.reason, verdict.kind
     first, _ = _select_leaves(replayed.values("plain"), criteria.expected)
-    for run in (run for run in SECOND_RUNS if run in replayed.runs):
+    traced_alike = not criteria.dtype  # a trace is in gold's own dtype
+    for run in (run for run in SECOND_RUNS if run in replayed.runs and (traced_alike or run != "traced")):
         second, _ = _select_leaves(replayed.values(run), criteria.expected)
         if _are_the_same(first, second):
             continue
         second = in_order_of(first, second, criteria.gold.entry.unordered or ())
-        again = compare_case(second, first, criteria.gold, equal_nan=True, guessing=False)
+        again = criteria.compare_again(second, first)
         again, _ = judge_choices(again, second, criteria.gold, criteria.expected)
         if not all(leaf.identical for leaf in again.leaves):
             notes.append("not the same to the last bit when it runs again")

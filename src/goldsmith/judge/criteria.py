@@ -2,26 +2,36 @@
 
 from __future__ import annotations
 
+import math
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from goldsmith.comparison.against_gold import tolerances_of
+import msgspec
+
+from goldsmith.comparison.against_gold import compare_case, tolerances_of
+from goldsmith.comparison.api import compare
 from goldsmith.comparison.results import Comparison
 from goldsmith.foundation.nested import walk
-from goldsmith.gold.arrays import judged_part, leaf_facts
+from goldsmith.gold.arrays import is_array, is_inexact, judged_part, leaf_facts, numbers_of
 from goldsmith.gold.precision import is_float64
 from goldsmith.gold.tolerances import Tolerance
-from goldsmith.judge.decision import sharper
+from goldsmith.judge.decision import coarsest_dtype, sharper
+from goldsmith.judge.verdicts import DIFFERS, CaseVerdict
+from goldsmith.runs.conditions import OWN
 from goldsmith.runs.run import Run
 
 if TYPE_CHECKING:
     from goldsmith.gold.load import GoldCase
+    from goldsmith.gold.rulers import Ruler
 
 MayBeMissing = Callable[[str, Any], bool]
 """Returns whether a weight may be missing, by its name and the value that gold has recorded."""
+
+
+_ANYTHING = Tolerance(kind="measured", reason="it is not judged", l2=math.inf, max=math.inf)
 
 
 @dataclass
@@ -31,6 +41,8 @@ class Criteria:
     gold: GoldCase
     may_be_missing: MayBeMissing
     overwriting_differs: bool = False
+    ruler: Ruler | None = None
+    """That of the setting that runs are in; None in gold's own, and where none was measured."""
     _compared: dict[str, tuple[Sequence[Run], bool, Comparison]] = field(default_factory=dict)
 
     @cached_property
@@ -40,23 +52,113 @@ class Criteria:
 
     @cached_property
     def tolerances(self) -> Mapping[str, Tolerance]:
+        return {**self._own_tolerances, **self.limits}
+
+    @cached_property
+    def _own_tolerances(self) -> Mapping[str, Tolerance]:
         return tolerances_of(self.gold)
+
+    @cached_property
+    def limits(self) -> Mapping[str, Tolerance]:
+        """Return the limits of the ruler, by path."""
+        return self.ruler.cases.get(self._name, {}) if self.ruler else {}
+
+    @cached_property
+    def unjudged(self) -> Mapping[str, str]:
+        """Return why nothing can be judged by some leaves in the setting, by path."""
+        return self.ruler.unjudged.get(self._name, {}) if self.ruler else {}
+
+    @property
+    def is_ruled(self) -> bool:
+        """Say whether the setting's ruler knows the case."""
+        return self.ruler is not None and self._name in self.ruler.cases
+
+    @property
+    def _name(self) -> str:
+        """Return the case's name; that of a variant's is the case that accepts it."""
+        return self.gold.name.removesuffix(f".{self.gold.entry.variant}") if self.gold.entry.variant else self.gold.name
+
+    @cached_property
+    def dtype(self) -> str:
+        """Return the dtype that the setting asks for; empty where runs have their own."""
+        return "" if self.ruler is None or self.ruler.setting.dtype == OWN else self.ruler.setting.dtype
+
+    def compare_plain(
+        self, actual: Mapping[str, Any], expected: Mapping[str, Any], guessing: bool, made: Collection[str]
+    ) -> Comparison:
+        """Compare a run with gold: by its tolerances, or by the setting's ruler, whose limits are distances from gold's
+        float64 reference, where it has one."""
+        if not self.is_ruled:
+            return compare_case(actual, expected, self.gold, guessing=guessing, made=made)
+        reference = self.gold.reference or {}
+        right = {path: reference.get(path, value) if path in self.limits else value for path, value in expected.items()}
+        return self._by_ruler(actual, right, [path for path in expected if self.gold.allows_nan(path)], guessing)
+
+    def compare_again(self, second: Mapping[str, Any], first: Mapping[str, Any]) -> Comparison:
+        """Compare two runs of the same code."""
+        if not self.is_ruled:
+            return compare_case(second, first, self.gold, equal_nan=True, guessing=False)
+        return self._by_ruler(second, first, True, guessing=False)
+
+    def own_dtype(self, natural: Comparison) -> str:
+        """Return the dtype that a case was computed in: the setting's, or gold's own."""
+        own = {item.path: item.dtype for item in self.gold.entry.tensors} if self.is_ruled else {}
+        leaves = (msgspec.structs.replace(it, gold_dtype=own.get(it.path, it.gold_dtype)) for it in natural.leaves)
+        return self.dtype or coarsest_dtype(Comparison(tuple(leaves)))
+
+    def with_ratio(self, verdict: CaseVerdict) -> CaseVerdict:
+        """Say how far off a case is in the setting, and how far the solution itself is."""
+        worst = max((leaf for leaf in verdict.natural if not leaf.agrees), key=lambda leaf: leaf.excess, default=None)
+        seen = self.limits[worst.path].noise if worst and worst.path in self.limits else None
+        if (
+            self.ruler is None
+            or verdict.outcome != DIFFERS
+            or worst is None
+            or seen is None
+            or worst.problem != "values"
+        ):
+            return verdict
+        there = f"in {self.ruler.setting.name}, where the solution itself is off by {seen.l2:.1e} of its size"
+        return msgspec.structs.replace(verdict, reason=f"{verdict.reason}: {worst.excess:.2g} times the limit {there}")
+
+    def _by_ruler(
+        self, actual: Mapping[str, Any], right: Mapping[str, Any], equal_nan: bool | Sequence[str], guessing: bool
+    ) -> Comparison:
+        """Compare numbers, whatever dtype the setting has made of them; leaves that are not judged must be there."""
+        inexact = {path for path, value in right.items() if _is_inexact(value)}
+
+        def numbers(values: Mapping[str, Any]) -> dict[str, Any]:
+            return {path: numbers_of(it) if path in inexact and _is_number(it) else it for path, it in values.items()}
+
+        gold = numbers(right)
+        marks = {
+            path: item for path, item in self.gold.noisy.items() if item.shape == getattr(gold.get(path), "shape", ())
+        }
+        return compare(
+            numbers(actual),
+            gold,
+            tolerances={**self.tolerances, **dict.fromkeys(self.unjudged, _ANYTHING)},
+            noisy=marks,
+            equal_nan=equal_nan,
+            check_dtype=[],
+            guessing=guessing,
+        )
 
     @cached_property
     def sharp_tolerances(self) -> Mapping[str, Tolerance]:
         """Return what a run in float64 is judged by."""
         dtypes = {item.path: item.dtype for item in self.gold.entry.tensors}
-        return {path: sharper(item, dtypes[path]) for path, item in self.tolerances.items()}
+        return {path: sharper(item, dtypes[path]) for path, item in self._own_tolerances.items()}
 
     @cached_property
     def float64_paths(self) -> list[str]:
         """List the leaves that a run in float64 is judged by: those that the solution computed in it."""
-        inexact = {path for path, tolerance in self.tolerances.items() if tolerance.kind != "exact"}
+        inexact = {path for path, tolerance in self._own_tolerances.items() if tolerance.kind != "exact"}
         return [path for path in self.gold.reference or () if path in inexact and not self._is_unmoved(path)]
 
     def _is_unmoved(self, path: str) -> bool:
         """Say whether gold of before noticed neither that no noise moved a leaf nor that float64 made it no finer."""
-        noise, reference = self.tolerances[path].noise, self.gold.reference
+        noise, reference = self._own_tolerances[path].noise, self.gold.reference
         return noise is not None and noise.max == 0 and reference is not None and not is_float64(reference[path])
 
     @cached_property
@@ -79,7 +181,7 @@ class Criteria:
     def variants(self) -> dict[str, Criteria]:
         """Return the criteria of every accepted answer by variant name; the solution's own is `""`."""
         others = {
-            name: Criteria(gold, self.may_be_missing, self.overwriting_differs)
+            name: Criteria(gold, self.may_be_missing, self.overwriting_differs, self.ruler)
             for name, gold in self.gold.variants.items()
         }
         return {"": self, **others}
@@ -100,3 +202,11 @@ class Criteria:
 
 def same_bits(one: Any, two: Any) -> bool:
     return leaf_facts("", one).sha256 == leaf_facts("", two).sha256
+
+
+def _is_inexact(value: Any) -> bool:
+    return isinstance(value, float) or (is_array(value) and is_inexact(value))
+
+
+def _is_number(value: Any) -> bool:
+    return hasattr(value, "shape") or (isinstance(value, int | float) and not isinstance(value, bool))

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 from goldsmith.comparison.results import LeafComparison
 from goldsmith.judge.policy import EXAMINED, ROUNDED, ROUNDED_UNITS
 from goldsmith.judge.verdicts import AGREES, DIFFERS, CaseVerdict
+from goldsmith.runs.conditions import OWN
 from goldsmith.runs.run import CaseRuns
+from goldsmith.runs.setting import Setting
 
 if TYPE_CHECKING:
     from goldsmith.gold.load import GoldCase
@@ -40,14 +42,16 @@ def needs_dtypes(verdict: CaseVerdict, gold: GoldCase, replayed: CaseRuns) -> bo
     )
 
 
-def coarser_dtype(gold: GoldCase, replayed: CaseRuns) -> str:
-    """Return the coarsest dtype that was computed in, if it is coarser than gold's inputs, weights and records; else
-    ""."""
+def coarser_dtype(gold: GoldCase, replayed: CaseRuns, setting: Setting) -> str:
+    """Return the coarsest dtype that was computed in, if it is coarser than gold's inputs, weights and records, and
+    than what the setting asks for; else ""."""
     run = replayed.runs.get("dtypes")
     if run is None:
         return ""
     own = max((eps_of(item.dtype) for item in gold.entry.tensors if _is_inexact(item.dtype)), default=_COARSEST)
-    coarser = [name for name in run.facts.rounded_to if eps_of(name) > own]
+    own = own if setting.dtype == OWN else max(own, eps_of(setting.dtype))
+    allowed = ("tf32",) if setting.tf32 else ()
+    coarser = [name for name in run.facts.rounded_to if eps_of(name) > own and name not in allowed]
     return max(coarser, key=eps_of, default="")
 
 

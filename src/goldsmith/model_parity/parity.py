@@ -273,8 +273,12 @@ class _Judging:
                     reason=f"the {side} cannot be trained: {problem}",
                     failure=ran.facts.failure,
                 )
-        verdict = self.judge.steps(name, runs, self.both.measure(request, runs, told))
-        if is_near(verdict):
+        measured = self.both.measure(request, runs, told)
+        verdict = self.judge.steps(name, runs, measured)
+        inside = self._rounded_inside(request, runs, measured, [verdict])
+        if inside:
+            runs = self.both.in_own_dtype(request, inside, traced=False)
+        if inside or is_near(verdict):
             verdict = self.judge.steps(name, runs, self.both.measure(request, runs, told, more=True))
         return verdict
 

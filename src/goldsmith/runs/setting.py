@@ -22,7 +22,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def is_plain(self) -> bool:
-        return self == Setting()
+        return self == PLAIN_SETTING
 
     @property
     def name(self) -> str:
@@ -33,12 +33,24 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return " ".join(filter(None, words))
 
     def within(self, wanted: Conditions) -> Conditions:
-        """Return conditions in this setting. A run that has a precision of its own, such as float64, keeps that."""
-        if wanted.precision != OWN:
+        """Return conditions in this setting. A run that has a precision of its own, such as float64, keeps that, and
+        one that is traced is compared with gold's own trace."""
+        if wanted.precision != OWN or wanted.traced:
             return wanted
         return wanted.but(precision=self.dtype, tf32=self.tf32, compiled=self.compiled)
+
+
+PLAIN_SETTING = Setting()
 
 
 def setting_of(device: str, *, dtype: str = OWN, tf32: bool = False, compiled: bool = False) -> Setting:
     """Return the setting of a device that may be numbered: a ruler is for a kind of device."""
     return Setting(device=device.partition(":")[0], dtype=dtype, tf32=tf32, compiled=compiled)
+
+
+def options_for(setting: Setting) -> str:
+    """Return the options of the command line that mean a setting."""
+    words = [f"--device {setting.device}" if setting.device != "cpu" else ""]
+    words += [f"--dtype {setting.dtype}" if setting.dtype != OWN else ""]
+    words += ["--tf32" * setting.tf32, "--compile" * setting.compiled]
+    return " ".join(filter(None, words))

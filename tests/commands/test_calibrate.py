@@ -1,0 +1,97 @@
+"""`goldsmith calibrate`: a ruler for another setting, measured on the solution, and `check` by it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from goldsmith.gold.manifest import read_manifest
+from support.calibration_course import calibrated
+from support.course import CourseOnDisk
+
+pytestmark = pytest.mark.torch
+SOLUTION = """import torch
+
+
+def scale(x):
+    a, b = x.unbind()
+    return torch.softmax(a @ b.transpose(-1, -2), -1) @ b
+
+
+def cancel(x):
+    return (x * x + 900) - 900
+"""
+BODY = """
+    @gs.case
+    def gold_output(case):
+        x = case.input("x", lambda: torch.randn(2, 24, 16))
+        case.record("y", scale(x))
+
+
+    @gs.case
+    def cancelled(case):
+        case.record("y", cancel(case.input("x", lambda: torch.randn(7, 5))))
+"""
+STARTER = """def scale(x):
+    raise NotImplementedError
+
+
+def cancel(x):
+    raise NotImplementedError
+"""
+
+
+@pytest.fixture
+def made(course: CourseOnDisk) -> CourseOnDisk:
+    course.write({"src/assignments/hw1/ops.py": STARTER})
+    calibrated(course, BODY, "import torch\nfrom ops import cancel", SOLUTION)
+    return course
+
+
+def test_a_ruler_is_measured_once_and_used_in_its_setting(made: CourseOnDisk, tmp_path: Path) -> None:
+    before = made.gold_bytes()
+    (tmp_path / "ops.py").write_text(SOLUTION)
+    there = ("--dtype", "bfloat16", "--case", "gold_output")
+
+    none = made.run("check", "hw1", str(tmp_path / "ops.py"), *there)
+    assert none.code == 3
+    assert "measure one with `goldsmith calibrate hw1 --dtype bfloat16`" in " ".join(none.err.split())
+    assert made.run("calibrate", "hw1").code == 2, "gold's own tolerances are for the plain setting"
+
+    run = made.run("calibrate", "hw1", "--dtype", "bfloat16", "--json")
+    assert run.code == 0, run.out + run.err
+    (found,) = run.json["assignments"]
+    assert (found["outcome"], found["setting"], found["tensors"]) == ("published", "cpu bfloat16", 2)
+    assert list(found["unjudged"]) == ["cancelled: output.y"]
+    after = made.gold_bytes()
+    changed = {name for name in after if after[name] != before.get(name)}
+    assert {Path(name).name for name in changed} == {"manifest.json", "README.md"}
+    (ruler,) = read_manifest(made.gold()).rulers
+    assert 0.002 < (ruler.cases["gold_output"]["output"].l2 or 0) < 0.1
+
+    again = made.run("calibrate", "hw1", "--dtype", "bfloat16", "--json")
+    assert again.json["assignments"][0]["outcome"] == "unchanged"
+    assert made.run("calibrate", "hw1", "--dtype", "bfloat16", "--force").code == 0
+    assert made.gold_bytes() == after, "measured again, it is the same"
+
+    assert made.run("check", "hw1", str(tmp_path / "ops.py"), *there).code == 0
+    only_there = SOLUTION.replace("a, b =", "assert x.dtype == torch.bfloat16\n    a, b =")
+    (tmp_path / "ops.py").write_text(only_there)
+    own = made.run("check", "hw1", str(tmp_path / "ops.py"), *there)
+    assert own.code == 0, own.out
+    (tmp_path / "ops.py").write_text(only_there.replace("x.unbind()", "(1.2 * x).unbind()"))
+    wrong = made.run("check", "hw1", str(tmp_path / "ops.py"), *there, "--json")
+    assert wrong.code == 1
+    (case,) = wrong.json["submissions"][0]["cases"]
+    assert "times the limit in cpu bfloat16, where the solution itself is off by" in case["reason"]
+
+
+def test_what_cannot_be_told_apart_there_is_inconclusive(made: CourseOnDisk, tmp_path: Path) -> None:
+    assert made.run("calibrate", "hw1", "--dtype", "bfloat16").code == 0
+    (tmp_path / "ops.py").write_text(
+        SOLUTION.replace("return (x", "assert x.dtype == torch.bfloat16\n    return (0 * x")
+    )
+    run = made.run("check", "hw1", str(tmp_path / "ops.py"), "--dtype", "bfloat16", "--case", "cancelled", "--json")
+    (found,) = run.json["submissions"]
+    assert (run.code, found["outcome"]) == (3, "inconclusive"), run.out
