@@ -37,7 +37,7 @@ def source_lines(source: Path = ROOT / "src" / "goldsmith") -> Counter[str]:
     return found
 
 
-def test_lines(tests: Path = ROOT / "tests") -> int:
+def lines_of_tests(tests: Path = ROOT / "tests") -> int:
     return sum(len(path.read_text(encoding="utf-8").splitlines()) for path in tests.rglob("*.py"))
 
 
@@ -45,4 +45,4 @@ if __name__ == "__main__":
     folders = source_lines()
     for folder, count in folders.most_common():
         print(f"{count:7,}  {folder}")
-    print(f"{folders.total():7,}  lines of code in src\n{test_lines():7,}  lines in tests")
+    print(f"{folders.total():7,}  lines of code in src\n{lines_of_tests():7,}  lines in tests")
