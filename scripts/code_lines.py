@@ -17,7 +17,7 @@ _NO_CODE = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, to
 
 def code_lines(text: str) -> int:
     """Return how many lines hold code; a string that stands by itself, as a docstring does, is none."""
-    told = set()
+    told: set[int] = set()
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
             told.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))

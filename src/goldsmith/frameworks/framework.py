@@ -120,6 +120,11 @@ def arrays_of(array: Any) -> Arrays:
     return found.arrays
 
 
+def are_equal(one: Any, two: Any) -> bool:
+    """Say whether two arrays of one library have the same shape and the same numbers."""
+    return tuple(one.shape) == tuple(two.shape) and bool(arrays_of(one).equal(one, two))
+
+
 def models_of(value: object) -> Models | None:
     """Return the models of the framework whose model a value is; None for anything else."""
     found = library_of(value)

@@ -45,6 +45,16 @@ def is_inexact(array: Any) -> bool:
     return dtype_name(array).startswith(("float", "bfloat", "complex"))
 
 
+def is_floating(array: Any) -> bool:
+    """Say whether an array holds floating, real numbers."""
+    return dtype_name(array).startswith(("float", "bfloat"))
+
+
+def is_number(value: Any) -> bool:
+    """Say whether a value is a number, or an array of any library, or what is read of one."""
+    return hasattr(value, "shape") or (isinstance(value, int | float) and not isinstance(value, bool))
+
+
 def dtype_name(array: Any) -> str:
     found = framework_of(array)
     return found.arrays.dtype(array) if found is not None else str(array.dtype)

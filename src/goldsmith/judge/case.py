@@ -11,7 +11,7 @@ import msgspec
 from goldsmith.comparison.api import compare
 from goldsmith.comparison.leaves import NotComparable
 from goldsmith.comparison.results import Comparison
-from goldsmith.gold.arrays import numbers_of
+from goldsmith.gold.arrays import is_number, numbers_of
 from goldsmith.gold.facts import ALLOWED_NOISE, is_allowed
 from goldsmith.gold.precision import computed_dtype, is_float64
 from goldsmith.gold.row_sets import in_order_of
@@ -273,7 +273,7 @@ def _in_float64(
     selected, _ = _select_leaves(replayed.values("float64"), wanted)
     beside = {**expected, **wanted}
     selected, _ = excuse_victims(in_order_of(beside, selected, gold.entry.unordered or ()), gold, beside)
-    actual = {path: numbers_of(selected[path]) for path in wanted if _is_number(selected.get(path))}
+    actual = {path: numbers_of(selected[path]) for path in wanted if is_number(selected.get(path))}
     for path in (path for path in actual if is_float64(wanted[path]) and not is_float64(actual[path])):
         inside = computed_dtype(actual[path], "float64")
         return None, f"{shown_path(path)} is rounded to {inside} in a run in float64, too"
@@ -308,10 +308,6 @@ def _rounded_inside(
         if rounds_inside(dtype, (actual, fine, coarse), wanted, limits, criteria.expected, criteria.gold.noisy):
             return inner
     return ""
-
-
-def _is_number(leaf: Any) -> bool:
-    return hasattr(leaf, "shape") or (isinstance(leaf, int | float) and not isinstance(leaf, bool))
 
 
 def _select_leaves(actual: Mapping[str, Any], expected: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:

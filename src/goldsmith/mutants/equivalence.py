@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from goldsmith.gold.arrays import numbers_of
+from goldsmith.gold.arrays import is_number, numbers_of
 from goldsmith.judge.policy import CLEAR
 from goldsmith.runs.conditions import Perturbation
 
@@ -107,7 +107,7 @@ def only_wide(leaves: Mapping[str, Any]) -> dict[str, Any]:
 def _distance(one: Any, two: Any) -> float:
     import numpy as np
 
-    if not _is_number(one) or not _is_number(two):
+    if not is_number(one) or not is_number(two):
         return 0.0 if type(one) is type(two) and bool(np.all(one == two)) else math.inf
     mine, theirs = numbers_of(one), numbers_of(two)
     if mine.shape != theirs.shape:
@@ -133,10 +133,6 @@ def _size(values: Any) -> float:
     usual = float(np.median(sizes[sizes > 0])) if largest else 0.0
     rms = largest * float(np.sqrt(np.mean(np.square(sizes / largest)))) if largest else 0.0
     return min(rms, max(usual, 1e-6 * rms))
-
-
-def _is_number(value: Any) -> bool:
-    return hasattr(value, "shape") or (isinstance(value, int | float) and not isinstance(value, bool))
 
 
 def _is_floating(value: Any) -> bool:

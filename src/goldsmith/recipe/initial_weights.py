@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from goldsmith.errors.recipe import RecipeMisuse
 from goldsmith.frameworks.framework import library_of
 from goldsmith.frameworks.randomness import random_state_kept
-from goldsmith.gold.arrays import is_array, numbers_of
+from goldsmith.gold.arrays import is_array, is_floating, numbers_of
 from goldsmith.recipe.seeding import seed_everything
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def draw_weights(
         for seed in seeds:
             seed_everything(seed)
             for name, value in read(build(seed)).items():
-                if _is_floating(value) and math.prod(value.shape):
+                if is_array(value) and is_floating(value) and math.prod(value.shape):
                     found.setdefault(name, []).append(numbers_of(value))
     shapes = {name: {draw.shape for draw in draws} for name, draws in found.items()}
     return {name: np.stack(found[name]) for name in found if len(found[name]) == len(seeds) and len(shapes[name]) == 1}
@@ -238,7 +238,3 @@ def _ranges(marks: npt.NDArray[np.bool_]) -> str:
     if len(found) <= _MAX_RANGES:
         return ", ".join(found)
     return f"{', '.join(found[:_MAX_RANGES])} … ({hashlib.sha256(flat.tobytes()).hexdigest()[:16]})"
-
-
-def _is_floating(value: Any) -> bool:
-    return is_array(value) and "float" in str(value.dtype)

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from goldsmith.frameworks.framework import arrays_of
+from goldsmith.frameworks.framework import are_equal, arrays_of
 from goldsmith.gold.arrays import dtype_name, is_array, numbers_of
 from goldsmith.gold.facts import WeightFacts
 from goldsmith.weights.leaves import running_statistics
@@ -118,7 +118,7 @@ class ConvertedModel:
                 raise CannotConvert(f"its {name} has another size than the candidate's: {sizes}")
         for names in groups.values():
             both = [name for name in names if name in values]
-            odd = next((name for name in both if not _are_equal(values[name], values[both[0]])), None)
+            odd = next((name for name in both if not are_equal(values[name], values[both[0]])), None)
             if odd is not None:
                 raise CannotConvert(f"its {both[0]} and {odd} differ, and are one weight in the candidate")
         strange = [name for name in values if name not in targets]
@@ -232,10 +232,6 @@ def _as(numbers: Any, template: Any) -> Any:
 
 def _size(item: Any) -> int:
     return math.prod(item.shape)
-
-
-def _are_equal(one: Any, two: Any) -> bool:
-    return tuple(one.shape) == tuple(two.shape) and bool(arrays_of(one).equal(one, two))
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from goldsmith.frameworks.framework import arrays_of
+from goldsmith.frameworks.framework import are_equal, arrays_of
 from goldsmith.gold.arrays import as_numpy, dtype_name, is_inexact
 from goldsmith.weights.axes import swap_last_axes, transposed
 from goldsmith.weights.loaded import HeldNumbers
@@ -49,7 +49,7 @@ def numbers_held(
         for dtype in ("", *ROUNDED_TO):
             pairs = [(one, rounded(two, dtype)) for one, two in both]
             order = None
-            if not all(map(_same, *zip(*pairs, strict=True))):
+            if not all(map(are_equal, *zip(*pairs, strict=True))):
                 order = _row_order(*pairs[0]) if len(pairs) == len(item.gold) == 1 and not item.sizes else None
                 if order is None:
                     continue
@@ -114,10 +114,6 @@ def _whatever_the_order(item: Any) -> Any:
 
     wide = as_numpy(arrays_of(item).detached(item)).astype(np.float64)
     return wide.sum(0) if wide.ndim > 1 else np.sort(wide)
-
-
-def _same(one: Any, two: Any) -> bool:
-    return tuple(one.shape) == tuple(two.shape) and bool(arrays_of(one).equal(one, two))
 
 
 def _lost(item: Placed, weights: Mapping[str, Any], put: Mapping[str, Any]) -> str:

@@ -12,7 +12,7 @@ import dataclasses
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from goldsmith.frameworks.framework import arrays_of
+from goldsmith.frameworks.framework import are_equal, arrays_of
 from goldsmith.gold.arrays import dtype_name, numbers_of
 from goldsmith.gold.facts import WeightFacts
 from goldsmith.runs.notes import MAX_ITEMS, Names, Note
@@ -118,7 +118,7 @@ class PlannedModel(LoadedModel):
         for name, alias in shared.items():
             holder = next((item.gold[0] for item in found.placed if item.theirs == (aliases[alias],)), None)
             mine = self._kept[name]
-            if holder is None or not _are_equal(self._kept[holder], mine):
+            if holder is None or not are_equal(self._kept[holder], mine):
                 shape = tuple(mine.shape)
                 reason = f"{alias} is tied to {aliases[alias]}, and {name} is not {holder or 'the same'} in gold"
                 raise CannotPlace({name: shape}, {alias: shape}, [reason])
@@ -206,10 +206,6 @@ def _as_assumed(found: Transplant, guessed: Collection[Rule]) -> Transplant:
 
 def _places(name: str, adapter: Adapter) -> set[str]:
     return {place for place, _ in places_of(name, adapter.rules)}
-
-
-def _are_equal(one: Any, two: Any) -> bool:
-    return bool(one.shape == two.shape and arrays_of(one).equal(one, two))
 
 
 def _are_close(one: Any, two: Any) -> bool:

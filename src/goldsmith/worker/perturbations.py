@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from goldsmith.foundation.nested import leaves_in, map_tree
 from goldsmith.frameworks.framework import arrays_of, is_module, modelling, models_of, without_gradients
 from goldsmith.frameworks.randomness import random_state_kept
-from goldsmith.gold.arrays import array_hash, dtype_name, is_array, is_tensor
+from goldsmith.gold.arrays import array_hash, dtype_name, is_array, is_floating, is_tensor
 from goldsmith.instruments.own_calls import arguments_of
 from goldsmith.recipe.initial_weights import statistics_of, telling_statistics
 from goldsmith.runs.conditions import Perturbation
@@ -114,7 +114,7 @@ class ModelPerturbation:
         """Note whether an input was changed; where there is no model, make it a source of gradients."""
         if self.condition in _OF_INPUTS:
             self.applied = self.applied or _digest(value) != _digest(self._kept.get(name))
-        if self.condition != "gradients" or self._sources or not _is_floating(value):
+        if self.condition != "gradients" or self._sources or not (is_array(value) and is_floating(value)):
             return value
         source = arrays_of(value).learning(value)
         if source is None:
@@ -225,10 +225,6 @@ def _with_limit(value: Any, limit: float) -> Any:
 _ROWS: dict[Perturbation, int] = {"rows": 1, "single": 0, "empty": -1}
 """How many rows there are: one more than before, one, or none."""
 _OF_INPUTS = (*_FACTORS, *_MAX_MAGNITUDES, *_ROWS, "moved", "ties", "numbers", "draws", "longer")
-
-
-def _is_floating(value: Any) -> bool:
-    return is_array(value) and dtype_name(value).startswith(("float", "bfloat"))
 
 
 def _each(value: Any, change: Callable[[Any], Any]) -> Any:

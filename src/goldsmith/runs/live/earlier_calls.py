@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from goldsmith.frameworks.framework import arrays_of
-from goldsmith.gold.arrays import array_hash, is_array
+from goldsmith.gold.arrays import array_hash, is_array, is_floating
 from goldsmith.runs.conditions import Before
-from goldsmith.runs.live.model_facts import arrays_in, detached, is_floating
+from goldsmith.runs.live.model_facts import arrays_in, detached
 from goldsmith.runs.live.returned_values import InputSet, copied, named_values
 from goldsmith.runs.live.structured_inputs import other_contents
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from goldsmith.frameworks.framework import Watch, adopted, arrays_of, library_of, modelling, numerics_of, storing
 from goldsmith.frameworks.randomness import random_state_kept, random_states
-from goldsmith.gold.arrays import array_hash, is_array, is_inexact, is_tensor
+from goldsmith.gold.arrays import array_hash, is_array, is_floating, is_inexact, is_tensor
 from goldsmith.instruments.module_traces import Tracer
 from goldsmith.runs.conditions import OWN, WIDE, Conditions
 from goldsmith.runs.enter_conditions import conditions
@@ -39,7 +39,6 @@ from goldsmith.runs.live.model_facts import (
     dtype_of,
     generator_of,
     in_library,
-    is_floating,
     row_orders,
     settings_of,
     shapes_of,

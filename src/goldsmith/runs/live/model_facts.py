@@ -131,10 +131,6 @@ def coarsest_dtype(tensors: Any) -> str:
     return max(names, key=DTYPES.index, default="")
 
 
-def is_floating(array: Any) -> bool:
-    return dtype_name(array).startswith(("float", "bfloat"))
-
-
 def device_of(model: Any) -> Any:
     models = models_of(model)
     return None if models is None else models.device(model)

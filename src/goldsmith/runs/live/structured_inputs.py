@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from goldsmith.frameworks.framework import arrays_of
-from goldsmith.gold.arrays import dtype_name, numbers_of
-from goldsmith.runs.live.model_facts import arrays_in, is_floating
+from goldsmith.gold.arrays import dtype_name, is_floating, numbers_of
+from goldsmith.runs.live.model_facts import arrays_in
 from goldsmith.runs.live.returned_values import InputSet, copied
 
 MOST_ELEMENTS = 2**26
