@@ -109,6 +109,15 @@ TORCH_RECIPE = """
 
 
     @gs.case
+    def mlp_trained(case):
+        model = case.model(MLP, 6, hidden=9, weights="stress", train=True)
+        batches = case.input("batches", lambda: [torch.randn(4, 6) for _ in range(3)])
+        loss = lambda model, x: model(x).pow(2).mean()
+        case.record("losses", case.steps(model, loss, batches, optimizer="sgd", lr=0.1, momentum=0.9))
+        case.record_weights(model)
+
+
+    @gs.case
     def attention(case):
         model = case.model(Attention, 6, weights="stress")
         x = case.input("x", lambda: torch.randn(2, 5, 6))
@@ -254,6 +263,15 @@ JAX_RECIPE = """
 
 
     @gs.case
+    def mlp_trained(case):
+        model = case.model(MLP, 6, hidden=9, rngs=nnx.Rngs(0), weights="stress", train=True)
+        batches = case.input("batches", lambda: [jax.random.normal(jax.random.key(at), (4, 6)) for at in range(3)])
+        loss = lambda model, x: (model(x) ** 2).mean()
+        case.record("losses", case.steps(model, loss, batches, optimizer="adamw", lr=1e-2))
+        case.record_weights(model)
+
+
+    @gs.case
     def attention(case):
         model = case.model(Attention, 6, rngs=nnx.Rngs(0), weights="stress")
         x = case.input("x", lambda: jax.random.normal(jax.random.key(4), (2, 5, 6)))
@@ -311,9 +329,9 @@ def torch_course(folder: Path, recipe: str = TORCH_RECIPE, *, calibrate: bool = 
     return course_of(folder, TORCH_STARTER, TORCH_SOLUTION, recipe, calibrate=calibrate)
 
 
-def jax_course(folder: Path, *, calibrate: bool = False) -> CourseOnDisk:
+def jax_course(folder: Path) -> CourseOnDisk:
     """A course whose gold is JAX's."""
-    return course_of(folder, JAX_STARTER, NNX, JAX_RECIPE, calibrate=calibrate)
+    return course_of(folder, JAX_STARTER, NNX, JAX_RECIPE, calibrate=True)
 
 
 def course_of(folder: Path, starter: str, solution: str, recipe: str, *, calibrate: bool) -> CourseOnDisk:

@@ -101,6 +101,12 @@ def net(case):
     case.record_gradients(model)
 
 
+@gs.case
+def called(case):
+    model = case.model(Net, 6, hidden=9, depth=2, weights="stress")
+    case.record("y", model(case.input("x", lambda: torch.randn(2, 5, 6))))
+
+
 if __name__ == "__main__":
     gs.main()
 """
@@ -117,6 +123,12 @@ def net(case):
     model = case.model(Net, 6, hidden=9, depth=2, rngs=nnx.Rngs(0), weights="stress")
     x = case.input("x", lambda: jax.random.normal(jax.random.key(2), (2, 5, 6)))
     case.record("y", model(x))
+
+
+@gs.case
+def called(case):
+    model = case.model(Net, 6, hidden=9, depth=2, rngs=nnx.Rngs(1), weights="stress")
+    case.record("y", model(case.input("x", lambda: jax.random.normal(jax.random.key(3), (2, 5, 6)))))
 
 
 if __name__ == "__main__":

@@ -135,6 +135,10 @@ class Models(Protocol):
         """Return each parameter's gradient by name, None where it has none."""
         ...
 
+    def take_gradients(self, model: Any, loss: Callable[[Any], Any]) -> Any:
+        """Return the number that a function makes of a model; its gradients are the model's then."""
+        ...
+
     def clear_gradients(self, model: Any) -> None:
         """Forget all gradients."""
         ...

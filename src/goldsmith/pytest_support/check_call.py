@@ -10,7 +10,9 @@ from typing import Any
 
 from goldsmith.comparison.results import Comparison
 from goldsmith.errors.pytest import GoldMismatch, NotOneCall
-from goldsmith.frameworks.framework import is_module
+from goldsmith.foundation.nested import map_tree
+from goldsmith.frameworks.framework import Framework, adopted, arrays_of, framework_of, is_module, library_of
+from goldsmith.frameworks.protocols import Models
 from goldsmith.gold.arrays import is_array
 from goldsmith.gold.load import GoldCase
 from goldsmith.process.messages import KeptCase
@@ -18,13 +20,14 @@ from goldsmith.pytest_support.outputs_by_name import compare_output
 from goldsmith.weights.gold_inputs import GoldInputs
 from goldsmith.weights.rules import Adapter
 from goldsmith.weights.transplant import CannotPlace
-from goldsmith.weights.values import first_of, to_device
+from goldsmith.weights.values import first_of
 
 
 def check_call(target: Callable[..., Any], case: GoldCase, adapter: Adapter, *, train: bool | None) -> Comparison:
     """Compare what `target` makes of gold's inputs with gold's output, with weights in each layout the adapter
     knows."""
     _refuse_other_forms(case)
+    target = adopted(target)
     entry = case.entry
     layouts = ["", *adapter.layouts] if entry.models and is_module(target) else [""]
     found: list[Comparison] = []
@@ -55,19 +58,31 @@ def _refuse_other_forms(case: GoldCase) -> None:
         raise NotOneCall(case.name, f"calls its model {entry.calls} times")
 
 
-def _call(target: Callable[..., Any], case: GoldCase, adapter: Adapter, layout: str, train: bool | None) -> Any:
-    entry = case.entry
+def _call(target: Any, case: GoldCase, adapter: Adapter, layout: str, train: bool | None) -> Any:
+    entry, library = case.entry, library_of(target)
     kept = KeptCase.of(entry, case.path)
     given = GoldInputs.from_payload(case.data, kept, adapter=adapter, layout=layout)
     for name in entry.models:
-        given.load_weights(name, target, case.model_config, lambda: _another(target, case.model_config))
+        another = functools.partial(_another, target, case.model_config)
+        target = given.load_weights(name, target, case.model_config, another).model
     inputs = [copy.deepcopy(given.inputs[name]) for name in entry.inputs]
-    if not is_module(target):
+    if library is None:
         return target(*inputs)
-    device = next((str(item.device) for item in target.parameters()), "cpu")
+    models = library.models
+    inputs = map_tree(lambda leaf: _received(leaf, library, models.device(target)), inputs)
     mode = bool(entry.training) if train is None else train
-    with _in_mode(target, mode), _called_as(target, adapter):
-        return target(*(to_device(item, device) for item in inputs))
+    with _in_mode(models, target, mode) as model:
+        rule = adapter.calls.get(type(model).__name__)
+        return model(*inputs) if rule is None else rule(getattr(model, models.CALLED), *inputs)
+
+
+def _received(leaf: Any, library: Framework, device: Any) -> Any:
+    """Return an array as one of a model's library, on its device; anything else as it is."""
+    if not is_array(leaf):
+        return leaf
+    if framework_of(leaf) is not library:
+        leaf = library.arrays.received(arrays_of(leaf).to_numpy(leaf))
+    return leaf if device is None else library.arrays.moved(leaf, device, "")
 
 
 def _another(model: Any, settings: dict[str, Any]) -> Any:
@@ -79,32 +94,14 @@ def _another(model: Any, settings: dict[str, Any]) -> Any:
 
 
 @contextlib.contextmanager
-def _in_mode(model: Any, train: bool) -> Iterator[None]:
-    before = {module: module.training for module in model.modules()}
-    model.train(train)
+def _in_mode(models: Models, model: Any, train: bool) -> Iterator[Any]:
+    """Yield the model in training or evaluation; one that is switched in place is switched back."""
+    before = [(module, models.is_training(module)) for module in models.modules(model).values()]
     try:
-        yield
+        yield models.set_training(model, train)
     finally:
-        for module, mode in before.items():
-            module.training = mode
-
-
-@contextlib.contextmanager
-def _called_as(model: Any, adapter: Adapter) -> Iterator[None]:
-    """Call the model as the course's adapter says for its class."""
-    rule = adapter.calls.get(type(model).__name__)
-    if rule is None:
-        yield
-        return
-    own = vars(model).get("forward")
-    model.forward = functools.partial(rule, model.forward)
-    try:
-        yield
-    finally:
-        if own is None:
-            del model.forward
-        else:
-            model.forward = own
+        for module, mode in before:
+            models.set_training(module, mode)
 
 
 def _main_output(actual: Any, case: GoldCase) -> Any:

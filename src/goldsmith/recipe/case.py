@@ -26,6 +26,7 @@ from goldsmith.recipe.decorators import CHECKPOINT, CaseDefinition, check_allow,
 from goldsmith.recipe.initial_weights import SEEDS, check_varies, draw_weights, statistics_of, telling_statistics
 from goldsmith.recipe.reused_draws import RecordedDraws
 from goldsmith.recipe.seeding import making_inputs, setting_up
+from goldsmith.recipe.training_steps import Training
 from goldsmith.weights import models
 from goldsmith.weights.crossing import refuse_usual_draws
 from goldsmith.weights.gold_inputs import GoldInputs
@@ -37,7 +38,7 @@ from goldsmith.weights.values import changed_values, check_shape, first_of, plai
 T = TypeVar("T")
 
 
-class Case(RecordsChoices):
+class Case(RecordsChoices, Training):
     """One running case: what goes in, which model runs, what is recorded.
 
     `name`, `seed` and `device` are there to be read; `device` is where models and inputs are put.
@@ -55,12 +56,8 @@ class Case(RecordsChoices):
         choices: Choices | None = None,
     ) -> None:
         self.choices = choices or Choices()
-        self.name = definition.name
-        self.seed = seed
-        self.device = device
-        self._definition = definition
-        self._given = given
-        self._draws = draws
+        self.name, self.seed, self.device = definition.name, seed, device
+        self._definition, self._given, self._draws = definition, given, draws
         self._tracing = given is None
         self._on_model = on_model
         self._inputs: dict[str, Any] = {}
@@ -105,9 +102,10 @@ class Case(RecordsChoices):
     ) -> T:
         """Build `factory(*args, **kwargs)`, keep its weights, and trace its submodules from here on.
 
-        `weights="stress"` moves every parameter off its identity first. The model comes in eval mode
-        unless `train=True`. Give each a `name` when a case has several. `trace=False` keeps no trace;
-        `allow` accepts by name, with a reason, what verification would refuse in the weights.
+        `weights="stress"` moves every parameter off its identity first. The model comes in eval mode unless
+        `train=True`. Give each a `name` when a case has several. `trace=False` keeps no trace; `allow` accepts by name,
+        with a reason, what verification would refuse in the weights. Of a submission in another library it can be
+        called, differentiated, trained by `case.steps` and recorded; a case that uses its layers needs its own form.
         """
         self._claim(self._settings, name, "model")
         model: T

@@ -106,15 +106,21 @@ def like(values: Any, template: Any) -> Any:
 
 
 def copy(array: Any) -> Any:
-    with exactly():
+    now = contextlib.nullcontext() if isinstance(array, jax.core.Tracer) else jax.ensure_compile_time_eval()
+    with exactly(), now:  # of numbers that code finds inside of `jit`, a copy would have none
         return jnp.array(array, copy=True)
 
 
 def host_copy(array: Any) -> Any:
     _host(array)
-    with exactly(), contextlib.suppress(RuntimeError):  # where JAX has been told to use an accelerator alone
-        return jax.device_put(copy(array), jax.devices("cpu")[0])
-    return copy(array)
+    copied = copy(array)
+    with (
+        exactly(),
+        jax.ensure_compile_time_eval(),
+        contextlib.suppress(RuntimeError),
+    ):  # if there is an accelerator alone
+        return jax.device_put(copied, jax.devices("cpu")[0])
+    return copied
 
 
 def detached(array: Any) -> Any:

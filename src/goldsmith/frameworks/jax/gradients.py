@@ -37,6 +37,16 @@ def clear_gradients(model: Any) -> None:
     _kept.pop(id(model), None)
 
 
+def take_gradients(model: Any, loss: Callable[[Any], Any]) -> Any:
+    """Return the number that a function makes of a model, and keep its gradients; what changes in the model in the
+    call changes once."""
+    found: dict[str, Any] = {}
+    with contextlib.suppress(_CutOffError):
+        _, found, _ = _differentiated(lambda own, _: loss(with_arrays(model, own)), _weights_of(model), [])
+    _kept[id(model)] = found
+    return loss(model)
+
+
 _NOT_TRACEABLE = (jax.errors.JAXTypeError, jax.errors.JAXIndexError)
 """What is raised where code looks at its numbers, and there are none."""
 

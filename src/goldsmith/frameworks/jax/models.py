@@ -17,6 +17,7 @@ from goldsmith.frameworks.jax.foreign import constructed as constructed
 from goldsmith.frameworks.jax.gradients import WeightUse as WeightUse
 from goldsmith.frameworks.jax.gradients import clear_gradients as clear_gradients
 from goldsmith.frameworks.jax.gradients import gradients as gradients
+from goldsmith.frameworks.jax.gradients import take_gradients as take_gradients
 from goldsmith.frameworks.jax.hooks import Alone, is_heard
 from goldsmith.frameworks.jax.hooks import ForwardCalls as ForwardCalls
 from goldsmith.frameworks.jax.hooks import on_enter as on_enter

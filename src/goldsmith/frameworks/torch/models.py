@@ -134,6 +134,14 @@ def gradients(model: Any) -> dict[str, Any]:
     return {name: item.grad for name, item in (parameters(model) | unregistered(model)).items()}
 
 
+def take_gradients(model: Any, loss: Callable[[Any], Any]) -> Any:
+    clear_gradients(model)
+    with torch.enable_grad():
+        total = loss(model)
+        total.backward()
+    return total
+
+
 def clear_gradients(model: Any) -> None:
     model.zero_grad()
 
