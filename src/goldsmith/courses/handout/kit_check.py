@@ -223,7 +223,7 @@ class Case:
     def initial(self, *_: Any, **__: Any) -> None:
         raise Stop("it takes goldsmith to check it")
 
-    weights = initial
+    weights = steps = initial
 
     def leaves(self) -> dict[str, Any]:
         """Return what was recorded by path, as the kit names it."""
