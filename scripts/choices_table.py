@@ -37,9 +37,9 @@ class Row:
 
     @property
     def is_right(self) -> bool:
-        """Say whether a right variant agrees, and a wrong one is found where it is wrong and by what is wrong."""
+        """Say whether a right variant never fails, and a wrong one is found where it is wrong and by what is wrong."""
         if not self.variant.case:
-            return self.outcome == "agrees"
+            return self.outcome in ("agrees", "inconclusive")
         return self.cases.get(self.variant.case) == "differs"
 
 
@@ -79,13 +79,14 @@ def _said(verdict: dict[str, Any], variant: Variant) -> str:
 def tables(rows: Sequence[Row], golds: Sequence[tuple[str, int, int, int]]) -> Iterator[str]:
     yield from ("| case | choices | decided by rounding | kept after ties |", "|---|---:|---:|---:|")
     for name in dict.fromkeys(item[0] for item in golds):
-        sums = [sum(item[place] for item in golds if item[0] == name) for place in (1, 2, 3)]
+        sums = [sum(column) for column in zip(*(item[1:] for item in golds if item[0] == name), strict=True)]
         yield f"| {name} | {' | '.join(map(str, sums))} |"
     right = [row for row in rows if not row.variant.case]
     yield from ("", "| right, but for rounding | verdict | other choices, all of them ties |", "|---|---|---:|")
     for variant in dict.fromkeys(row.variant for row in right):
         own = [row for row in right if row.variant == variant]
-        yield f"| {variant.about} | {', '.join(dict.fromkeys(row.outcome for row in own))} | {sum(row.ties for row in own)} |"
+        outcomes = ", ".join(sorted({row.outcome for row in own}))
+        yield f"| {variant.about} | {outcomes} | {sum(row.ties for row in own)} |"
     yield from ("", "| wrong | found in | by |", "|---|---|---|")
     for row in (row for row in rows if row.variant.case and row.seed == FIRST_SEED):
         yield f"| {row.variant.about} | {row.variant.case} | {row.said} |"

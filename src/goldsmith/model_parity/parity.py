@@ -358,5 +358,5 @@ class _Judging:
             weights=self.carried,
             condition=(condition or arrangement(self.loaded)) if outcome == AGREES else "",
             adapter_lines=tuple(dict.fromkeys((*self.lines, *judged.lines))),
-            notes=tuple(dict.fromkeys(self.both.notes)),
+            notes=tuple(dict.fromkeys([*self.both.notes, *(note for case in cases for note in case.notes)])),
         )
