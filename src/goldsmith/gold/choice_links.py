@@ -62,8 +62,9 @@ def _layouts(path: str, value: Any, scores: Any) -> Iterator[Layout]:
 
 
 def holds(layout: Layout, value: Any, scores: Any, gold: Any = None) -> bool:
-    """Say whether a choice is what the scores choose, at every position; of equal scores, any may be chosen. Of a trial,
-    whose noise may lie between the two, it is nearly so: as nearly as it has moved the best of `gold`'s scores."""
+    """Say whether a choice is what the scores choose, at every position; of equal scores, any may be chosen. Of a
+    trial, whose noise may lie between the two, it is nearly so: as nearly as it has moved the best of `gold`'s
+    scores."""
     import numpy as np
 
     rows, chosen = layout.scores(scores), layout.chosen(value)
