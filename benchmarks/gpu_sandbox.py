@@ -90,7 +90,7 @@ def compute(device: str) -> None:
         torch.cuda.synchronize()
 
 
-def forked(action: Callable[[], None]) -> tuple[int, int, float]:
+def forked(action: Callable[[int], None]) -> tuple[int, int, float]:
     """Start an action in a fork; return its pid, a pipe with why it failed, and when it began."""
     reader, writer = os.pipe()
     pid = os.fork()
@@ -98,17 +98,17 @@ def forked(action: Callable[[], None]) -> tuple[int, int, float]:
         code = 1
         try:
             os.setsid()
-            action()
+            action(writer)
             code = 0
         except BaseException as error:
-            os.write(writer, f"{type(error).__name__}: {error}".encode()[:300])
+            os.write(writer, " ".join(f"{type(error).__name__}: {error}".split()).encode()[:300])
         finally:
             os._exit(code)
     os.close(writer)
     return pid, reader, time.monotonic()
 
 
-def outcomes(actions: dict[str, Callable[[], None]], at_once: int = 6) -> dict[str, str]:
+def outcomes(actions: dict[str, Callable[[int], None]], at_once: int = 6) -> dict[str, str]:
     """Run actions, some at once; return for each why it failed, empty if it did not."""
     left, running, found = dict(actions), dict[str, tuple[int, int, float]](), dict[str, str]()
     while left or running:
@@ -131,6 +131,36 @@ def outcomes(actions: dict[str, Callable[[], None]], at_once: int = 6) -> dict[s
     return found
 
 
+LAYERS = (
+    "environment", "descriptors", "session", "no new privileges", "capabilities", "small limits", "limits", "Landlock",
+    "seccomp",
+)  # fmt: skip
+
+
+def take_away(layers: Iterable[str]) -> None:
+    """Make layers of the sandbox do nothing, in this process."""
+    from goldsmith.sandbox import confinement
+
+    def nothing(*_: Any, **__: Any) -> None:
+        return None
+
+    sandbox: Any = confinement
+    places: dict[str, list[tuple[Any, str]]] = {
+        "environment": [(sandbox.limits, "settle_in")],
+        "descriptors": [(sandbox.limits, "close_descriptors")],
+        "session": [(sandbox.privileges, "own_session"), (sandbox.privileges, "end_with_parent")],
+        "no new privileges": [(sandbox.privileges, "no_new_privileges")],
+        "capabilities": [(sandbox.privileges, "drop_capabilities")],
+        "small limits": [(sandbox.limits, "forbid_extras")],
+        "limits": [(sandbox.limits, "limit")],
+        "Landlock": [(sandbox, "_landlock")],
+        "seccomp": [(sandbox.seccomp, "install")],
+    }
+    for layer in layers:
+        for owner, name in places[layer]:
+            setattr(owner, name, nothing)
+
+
 class Variant:
     """A sandbox as grading makes it, with something taken away from it, or added."""
 
@@ -143,14 +173,21 @@ class Variant:
         self.given, self.reach, self.limits = accelerator(device), reach([]), Limits(processes=600, open_files=512)
 
     def __call__(
-        self, without: Iterable[str] = (), more: Sequence[str] = (), policy: Callable[[list[Any]], list[Any]] = list
-    ) -> Callable[[], None]:
-        def action() -> None:
+        self,
+        without: Iterable[str] = (),
+        more: Sequence[str] = (),
+        policy: Callable[[list[Any]], list[Any]] = list,
+        off: Iterable[str] = (),
+        before: Callable[[], None] = lambda: None,
+    ) -> Callable[[int], None]:
+        def action(report: int) -> None:
             from goldsmith.sandbox import confinement
 
             sandboxing: Any = confinement
             rules = sandboxing.rules
             sandboxing.rules = lambda *args, **options: policy(rules(*args, **options))
+            take_away(off)
+            before()
             home = tempfile.mkdtemp(dir=self.folder)
             gone = set(without)
             confinement.confine(
@@ -159,6 +196,7 @@ class Variant:
                     readable=tuple(item for item in (*self.reach.readable, *self.given.readable) if item not in gone),
                     listable=self.reach.listable,
                     writable=tuple(filter(None, [os.environ.get("SHIM_LOG")])),
+                    descriptors=(report,),
                     devices=tuple(item for item in (*self.given.devices, *more) if item not in gone),
                     variables=("SHIM_LOG",),
                     limits=self.limits,
@@ -183,7 +221,7 @@ def without_ioctl(numbers: Iterable[int]) -> Callable[[list[Any]], list[Any]]:
     return lambda rules: [Rule("ioctl", EPERM, (Among(1, tuple(numbers)),)), *rules]
 
 
-def needed(title: str, actions: dict[str, Callable[[], None]], *, says: bool = True) -> list[str]:
+def needed(title: str, actions: dict[str, Callable[[int], None]], *, says: bool = True) -> list[str]:
     """Print which of what was taken away is missed, and return those."""
     found = outcomes(actions)
     missed = [name for name, why in found.items() if why]
@@ -216,7 +254,7 @@ def main(device: str) -> int:
     variant = Variant(device, folder)
     level = probe()
     print(f"level: {level.name}; devices {variant.given.devices}; read {variant.given.readable}")
-    first = outcomes({"free": lambda: compute(device), "in the sandbox": variant()})
+    first = outcomes({"free": lambda report: compute(device), "in the sandbox": variant()})
     for name, why in first.items():
         print(f"{name}: {why or 'computes'}")
     log = Path(os.environ.get("SHIM_LOG", "/nonexistent"))
@@ -256,37 +294,39 @@ def _nothing_shared(rules: list[Any]) -> list[Any]:
 
 
 def find_what_is_missing(variant: Variant, seen: dict[str, collections.Counter[str]]) -> int:
-    """Find out what else has to be let in: files, then system calls, until it computes."""
+    """Find out which layer keeps it from computing, and what of that has to be let in."""
+    from goldsmith.sandbox import limits as limits_module
     from goldsmith.sandbox import syscall_policy
 
     everything = [rule.call for rule in syscall_policy.rules(1, 7, accelerator=True)]
-    extra = ["/dev", "/proc", "/sys", "/etc", "/usr", "/run", "/opt", "/var"]
+    tried = {"no layer": variant(off=LAYERS)}
+    tried |= {f"all but {layer}": variant(off=[layer]) for layer in LAYERS}
+    tried |= {f"{layer} alone": variant(off=[item for item in LAYERS if item != layer]) for layer in LAYERS}
 
-    def opened(paths: Sequence[str], policy: Callable[[list[Any]], list[Any]] = list) -> Callable[[], None]:
-        wider = Variant(variant.device, variant.folder)
-        wider.given = type(variant.given)(
-            (*wider.given.devices, *(p for p in paths if p == "/dev")), (*wider.given.readable, *paths)
-        )
-        return wider(policy=policy)
+    def without_limit(name: str) -> Callable[[], None]:
+        def act() -> None:
+            module: Any = limits_module
+            real = module._set_limit
+            module._set_limit = lambda kind, *more: None if kind == name else real(kind, *more)
 
-    tried = {
-        "all files": opened(extra),
-        "all system calls": opened([], without_rules(everything)),
-        "all files and calls": opened(extra, without_rules(everything)),
-        **{f"with {item}": opened([item]) for item in extra},
-        **{f"{item} with all calls": opened([item], without_rules(everything)) for item in extra},
-    }
-    for name, why in outcomes(tried).items():
+        return act
+
+    kinds = ("CORE", "MEMLOCK", "MSGQUEUE", "NICE", "RTPRIO", "SIGPENDING", "NOFILE", "NPROC")
+    tried |= {f"without the limit {kind}": variant(before=without_limit(kind)) for kind in kinds}
+    found = outcomes(tried)
+    for name, why in found.items():
         print(f"  {name}: {why or 'computes'}")
-    calls = sorted(set(everything))
-    for paths in ([], extra):
-        if not outcomes({"all": opened(paths, without_rules(calls))})["all"]:
-            needed(
-                f"system calls that must be allowed, with {'all files' if paths else 'these files'}",
-                {call: opened(paths, without_rules(set(calls) - {call})) for call in calls},
-                says=False,
-            )
-            break
+    if not found["all but seccomp"]:
+        single = {call: variant(policy=without_rules([call])) for call in sorted(set(everything))}
+        for call, why in outcomes(single, at_once=10).items():
+            if not why:
+                print(f"  computes once {call} is not refused")
+    if not found["all but Landlock"]:
+        folders = {
+            f"with {item}": variant(more=[item]) for item in ("/dev", "/proc", "/sys", "/etc", "/run", "/tmp", "/")
+        }
+        for name, why in outcomes(folders).items():
+            print(f"  {name}: {why or 'computes'}")
     return 1
 
 
@@ -307,6 +347,7 @@ def rerun_with_shim(device: str) -> int:
     code = subprocess.run([sys.executable, __file__, "--device", device, "--seen"], env=environment).returncode
     if "OUT" in os.environ and log.exists():
         found = {kind: dict(counts) for kind, counts in observed(log).items()}
+        found["open"] = {name: count for name, count in found.get("open", {}).items() if not name.startswith("/opt")}
         Path(os.environ["OUT"], "gpu_sandbox.json").write_text(json.dumps(found, indent=1))
     return code
 

@@ -151,6 +151,11 @@ HARM = {
     "triton_endless": Deed("from kernel import endless\nendless(x); return x", "could-not-run", "agrees"),
     "wrong": Deed("return x - self.second(torch.nn.functional.gelu(self.first(x)))", "differs", "agrees", cuda=False),
 }
+FOLLOWED = (
+    "endless_kernel", "takes_all_in_steps", "lifts_its_limit", "device_assert", "illegal_address", "segfault",
+    "triton_wild_address", "triton_endless",
+)  # fmt: skip
+"""Deeds after which honest work comes at once, which must find the device as it should be."""
 KERNEL = """
 import torch
 import triton
@@ -211,9 +216,10 @@ def course(root: Path, device: str) -> Path:
             continue
         code = textwrap.indent((known if deed.code is TRIES else "") + deed.code, 12 * " ")
         line = "        return x + self.second"
+        honest = [("honest", f"{SOLUTION}\n# number {number}: nobody else's verdict is this one's\n")]
         for kind, text in (
             (name, SOLUTION.replace(line, f"{IN_ONE_CASE}{code}\n{line}")),
-            ("honest", f"{SOLUTION}\n# number {number + 2}: nobody else's verdict is this one's\n"),
+            *(honest if name in FOLLOWED else []),
         ):
             number += 1
             files[f"class/{number:02}_{kind}/ops.py"] = text
@@ -225,10 +231,17 @@ def course(root: Path, device: str) -> Path:
     return root / "class"
 
 
-def goldsmith(*arguments: str, root: Path) -> tuple[int, str, str, float]:
+def goldsmith(*arguments: str, root: Path, timeout: float = 150) -> tuple[int, str, float]:
+    """Run a command, whose progress is shown as it comes; return its exit code, what it printed, and its seconds."""
     began = time.monotonic()
-    done = subprocess.run([*GOLDSMITH, *arguments], cwd=root, capture_output=True, text=True)
-    return done.returncode, done.stdout, done.stderr, time.monotonic() - began
+    with subprocess.Popen([*GOLDSMITH, *arguments], cwd=root, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            out, _ = process.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            process.terminate()
+            out, _ = process.communicate()
+            print(f"goldsmith {arguments[0]} was stopped after {timeout} s", flush=True)
+    return process.returncode, out, time.monotonic() - began
 
 
 def device_use() -> str:
@@ -253,20 +266,27 @@ def verdict_on(item: dict[str, Any]) -> tuple[bool, str]:
 def main(device: str) -> int:
     root = Path(tempfile.mkdtemp(prefix="goldsmith-gpu-"))
     submissions = course(root, device)
-    code, out, err, took = goldsmith("generate", "hw1", "--yes", root=root)
+    where = subprocess.run(
+        [sys.executable, "-c", "import goldsmith.sandbox.accelerator as a; print(a.__file__)"],
+        cwd=root,
+        capture_output=True,
+        text=True,
+    )
+    print(f"goldsmith is {where.stdout.strip() or where.stderr[-300:]}")
+    code, out, took = goldsmith("generate", "hw1", "--yes", "--no-calibrate", root=root)
     if code:
-        print(out, err, sep="\n")
+        print(out)
         return code
     print(f"gold made in {took:.1f} s; in use on the device: {device_use()}", flush=True)
-    options = ["--device", device, "--jobs", "1", "--timeout", "5"]
+    options = ["--device", device, "--jobs", "1", "--timeout", "4"]
     options += ["--device-memory", "24"] if device.startswith("cuda") else []
-    code, out, err, took = goldsmith("grade", "hw1", str(submissions), *options, "--json", root=root)
+    code, out, took = goldsmith("grade", "hw1", str(submissions), *options, "--json", root=root)
     try:
         found = json.loads(out)
     except ValueError:
         found = {}
-    if "submissions" not in found:
-        print(f"grade ended with {code}:", out[-3000:], err[-3000:], sep="\n")
+    if not found.get("submissions"):
+        print(f"grade ended with {code}: {found.get('error') or out[-3000:]}")
         return 1
     lines, bad = [f"{'submission':28} {'few/many/trained':44} {'s':>5}  what it said"], 0
     for item in sorted(found["submissions"], key=lambda it: it["name"]):

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from goldsmith.check.replay_workspace import SandboxPolicy
-from goldsmith.errors.sandbox import NoPrivateNetwork
+from goldsmith.errors.sandbox import NoDeviceInside, NoPrivateNetwork
 from goldsmith.process.descendants import MAX_TASKS
 from goldsmith.process.device_memory import device_memory
 from goldsmith.sandbox import private_network
@@ -52,10 +52,15 @@ class GradingSandbox:
 
     @functools.cached_property
     def device_limit(self) -> int | None:
-        """Return what a submission may take of the device's memory, in bytes; None where that is not limited."""
+        """Return what a submission may take of the device's memory, in bytes; None where that is not limited. Raise
+        `NoDeviceInside` where nobody could tell what it takes."""
         if not self.accelerator.devices:
             return None
-        return int(self.device_memory * _GIB) or int(DEVICE_SHARE * device_memory().total)
+        try:
+            return int(self.device_memory * _GIB) or int(DEVICE_SHARE * device_memory().total)
+        except OSError as error:
+            why = f"its driver does not tell how much of its memory a submission has: {error}"
+            raise NoDeviceInside(self.target.device, why) from None
 
     @property
     def device_turns(self) -> int:

@@ -13,7 +13,12 @@ import msgspec
 _CONTROL = ("/dev/nvidiactl", "/dev/nvidia-uvm")
 """Not `/dev/nvidia-uvm-tools`, which watches other processes, and not `/dev/nvidia-caps`, which divides cards."""
 _CARD = re.compile(r"/dev/nvidia\d+")
-_READ = ("/proc/driver/nvidia/params", "/proc/devices", "/proc/sys/vm/mmap_min_addr", "/sys/module/nvidia/version")
+_READ = (
+    "/proc/driver/nvidia", "/proc/devices", "/proc/sys/vm/mmap_min_addr", "/sys/module/nvidia/version",
+    "/sys/devices/system/memory/block_size_bytes", "/etc/nvidia",
+)  # fmt: skip
+_OWN_THREADS = "/proc/self/task"
+"""Written to, for the names of threads: of this process, which could write into its own memory anyway."""
 _HEADERS = ("/usr/include",)
 """What a compiler of kernels, such as Triton's, includes."""
 _LIBRARY = "libcuda.so.1"
@@ -33,7 +38,7 @@ def accelerator(device: str) -> Accelerator:
         return Accelerator()
     cards = sorted(path for path in glob.glob("/dev/nvidia*") if _CARD.fullmatch(path))
     devices = tuple(path for path in (*_CONTROL, *cards) if os.path.exists(path))
-    return Accelerator(devices, (*_READ, *_HEADERS, *_driver_folders())) if cards else Accelerator()
+    return Accelerator((*devices, _OWN_THREADS), (*_READ, *_HEADERS, *_driver_folders())) if cards else Accelerator()
 
 
 def _driver_folders() -> Iterator[str]:

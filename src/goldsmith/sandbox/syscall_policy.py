@@ -90,7 +90,7 @@ _IOCTLS_OF_NVIDIA, _KIND_OF_IOCTL = 0x4600, 0xFF00
 _IOCTLS_OF_UVM = (*range(1, 81), 0x30000001, 0x30000002)
 """What its driver of unified memory is asked: plain numbers. Of other files, the kernel knows 1 and 2, which ask for a
 block's number, for root alone, and its size."""
-MAX_SHARED_BYTES = 2**21
+MAX_SHARED_BYTES = 2**24
 """The driver shares anonymous memory below this size with the card. Each piece counts as this much, as long as a page
 of it is mapped (`process/descendants.py`)."""
 _FICLONE = 0x40049409
