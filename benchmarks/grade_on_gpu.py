@@ -107,7 +107,7 @@ HARM = {
     ),
     "lifts_its_limit": Deed(
         "torch.cuda.set_per_process_memory_fraction(1.0)\nkept = []\nimport time\n"
-        "for _ in range(400):\n    kept.append(torch.zeros(2**28, device=x.device)); time.sleep(0.05)\ntime.sleep(60)",
+        "for _ in range(400):\n    kept.append(torch.zeros(2**28, device=x.device)); time.sleep(0.01)\ntime.sleep(60)",
         "could-not-run",
         "agrees",
     ),
@@ -151,6 +151,7 @@ HARM = {
     "triton_endless": Deed("from kernel import endless\nendless(x); return x", "could-not-run", "agrees"),
     "wrong": Deed("return x - self.second(torch.nn.functional.gelu(self.first(x)))", "differs", "agrees", cuda=False),
 }
+EVERYWHERE = ("segfault", "tries_doors", "wrong")
 FOLLOWED = (
     "endless_kernel", "takes_all_in_steps", "lifts_its_limit", "device_assert", "illegal_address", "segfault",
     "triton_wild_address", "triton_endless",
@@ -212,7 +213,7 @@ def course(root: Path, device: str) -> Path:
     known = f"GOLD, COURSE = {str(root / 'fixtures')!r}, {str(root)!r}\n"
     number = 0
     for name, deed in HARM.items():
-        if deed.cuda and not device.startswith("cuda"):
+        if deed.cuda is not device.startswith("cuda") and name not in EVERYWHERE:
             continue
         code = textwrap.indent((known if deed.code is TRIES else "") + deed.code, 12 * " ")
         line = "        return x + self.second"
@@ -263,7 +264,7 @@ def verdict_on(item: dict[str, Any]) -> tuple[bool, str]:
     return fine, "/".join(cases.get(name, "?") for name in ("few", "many", "trained"))
 
 
-def main(device: str) -> int:
+def main(device: str, jobs: str) -> int:
     root = Path(tempfile.mkdtemp(prefix="goldsmith-gpu-"))
     submissions = course(root, device)
     where = subprocess.run(
@@ -278,7 +279,7 @@ def main(device: str) -> int:
         print(out)
         return code
     print(f"gold made in {took:.1f} s; in use on the device: {device_use()}", flush=True)
-    options = ["--device", device, "--jobs", "1", "--timeout", "4"]
+    options = ["--device", device, "--jobs", jobs, "--timeout", "3"]
     options += ["--device-memory", "24"] if device.startswith("cuda") else []
     code, out, took = goldsmith("grade", "hw1", str(submissions), *options, "--json", root=root)
     try:
@@ -312,6 +313,7 @@ def main(device: str) -> int:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--device", default="cuda")
+    parser.add_argument("--jobs", default="4", help="how many are graded at once, each with 24 GiB of the device")
     parser.add_argument("--only", choices=("sandbox", "class"))
     given = parser.parse_args()
     failed = 0
@@ -319,5 +321,5 @@ if __name__ == "__main__":
         program = Path(__file__).with_name("gpu_sandbox.py")
         failed = subprocess.run([sys.executable, str(program), "--device", given.device]).returncode
     if given.only != "sandbox":
-        failed = main(given.device) or failed
+        failed = main(given.device, given.jobs) or failed
     raise SystemExit(failed)
