@@ -219,17 +219,17 @@ def parity(
 
     def judge(number: int, other: int | None) -> ParityReport:
         """Compare a reference with another one, or with the candidate."""
-        asked = msgspec.structs.replace(request, reference=names[number])
+        asked, kept = msgspec.structs.replace(request, reference=names[number]), evidence[number]
         with contextlib.ExitStack() as stack:
             one = LiveSide(references[names[number]], inputs, **options)
             stack.callback(one.close)
             if other is None:
                 two = LiveSide(candidate, inputs_candidate, adapter=rules, convert=convert, **theirs)
             else:
-                asked = between_references(asked, names[other])
+                asked, kept = between_references(asked, names[other]), Evidence()
                 two = LiveSide(references[names[other]], **options)
             stack.callback(two.close)
-            return judge_parity(one, two, asked, progress or (lambda text: None), evidence[number])
+            return judge_parity(one, two, asked, progress or (lambda text: None), kept)
 
     if len(references) == 1:
         return Parity(judge(0, None), evidence[0])

@@ -23,10 +23,12 @@ Pair = tuple[int, int]
 
 @dataclass(frozen=True)
 class Apart:
-    """How two references compare: the outcome, and the farthest that one is off, over the other's size."""
+    """How two references compare: the outcome, and the farthest that one is off, over the other's size. What is `close`
+    is past its tolerance by little, and no run in float64 decides."""
 
     outcome: OutcomeByAll
     relative: float
+    close: bool = False
 
     @property
     def distance(self) -> float:
@@ -47,7 +49,9 @@ def judged_by(count: int, apart: Mapping[Pair, Apart]) -> tuple[int, ...]:
 def _are_apart_from_the_rest(near: Sequence[int], count: int, apart: Mapping[Pair, Apart]) -> bool:
     width = max(apart[pair].distance for pair in combinations(near, 2))
     rest = [apart[min(one, two), max(one, two)] for one in near for two in range(count) if two not in near]
-    return width < math.inf and all(item.outcome == DIFFERS and item.distance >= FAR_FROM_ALL * width for item in rest)
+    return width < math.inf and all(
+        item.outcome == DIFFERS and not item.close and item.distance >= FAR_FROM_ALL * width for item in rest
+    )
 
 
 def judge_by_all(found: Mapping[int, CaseVerdict], between: Mapping[Pair, CaseVerdict]) -> OutcomeByAll:

@@ -49,8 +49,8 @@ def judge_by_several(
 
 
 def between_references(request: ParityRequest, other: str) -> ParityRequest:
-    """Return what is asked of two references: they are paired by themselves."""
-    return msgspec.structs.replace(request, candidate=other, outputs={})
+    """Return what is asked of two references: they are paired by themselves, and tried as nobody's kernel."""
+    return msgspec.structs.replace(request, candidate=other, outputs={}, kernel=False, compiled=False)
 
 
 @dataclass(frozen=True)
@@ -248,7 +248,8 @@ def _apart(report: ParityReport) -> Apart:
         leaf.relative if leaf.problem == "values" and not math.isnan(leaf.relative) else math.inf for leaf in wrong
     ]
     outcome = report.outcome
-    return Apart(outcome, max(sizes, default=0.0 if outcome == AGREES else _farthest_module(report)))
+    close = all(case.close for case in report.cases if case.outcome == DIFFERS)
+    return Apart(outcome, max(sizes, default=0.0 if outcome == AGREES else _farthest_module(report)), close)
 
 
 def _farthest_module(report: ParityReport) -> float:

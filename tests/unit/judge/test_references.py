@@ -65,6 +65,13 @@ def test_what_could_not_be_judged_singles_nobody_out() -> None:
     assert judged_by(3, found) == (0, 1, 2)
 
 
+def test_what_is_past_its_tolerance_by_little_singles_nobody_out() -> None:
+    found = apart([0, 0, 2e-6])
+    assert judged_by(3, found) == (0, 1)
+    close = {pair: Apart(item.outcome, item.relative, close=item.outcome == DIFFERS) for pair, item in found.items()}
+    assert judged_by(3, close) == (0, 1, 2)
+
+
 def test_a_candidate_must_agree_with_every_reference() -> None:
     assert by_all([0, 9e-7], 5e-7) == AGREES
     assert by_all([0, 9e-7], 2.5e-6) == DIFFERS
