@@ -52,7 +52,8 @@ def test_small_dtypes_are_compared_exactly_unless_told_otherwise(dtype: str) -> 
 def test_files_of_numpy_hold_small_dtypes_and_need_no_jax_to_be_read(dtype: str, tmp_path: Path) -> None:
     array = jnp.asarray([0.0, 1.0, 3.0, 6.0]).astype(dtype)
     file = tmp_path / "x.npz"
-    file.write_bytes(ops.save({"output": array}))
+    with file.open("wb") as opened:
+        ops.save({"output": array}, opened)
     again = ops.load(file)["output"]
     assert (dtype_name(again), array_hash(again)) == (dtype, array_hash(array))
     program = (

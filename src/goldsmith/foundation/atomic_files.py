@@ -10,6 +10,7 @@ import re
 import shutil
 import stat
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
@@ -26,10 +27,17 @@ _tidied: set[Path] = set()
 
 def write_durably(path: Path, content: bytes, mode: int | None = None) -> None:
     """Write a file next to `path`, then rename it to `path`. No other file in the folder is touched."""
+    with durable_file(path, mode) as file:
+        file.write(content)
+
+
+@contextlib.contextmanager
+def durable_file(path: Path, mode: int | None = None) -> Iterator[IO[bytes]]:
+    """Open a file next to `path` to be written, which is renamed to `path` at the end, and removed after an error."""
     partial = partial_of(path)
     with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666), "wb") as file:
         try:
-            file.write(content)
+            yield file
             file.flush()
             if mode is not None:
                 _set_mode(file, partial, mode)

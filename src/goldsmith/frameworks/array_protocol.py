@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import IO, Any, Protocol
 
 
 class Arrays(Protocol):
@@ -141,8 +141,8 @@ class Arrays(Protocol):
         """Return what compares a large array on its device (`frameworks/torch/device_pass.py`); None for the host."""
         ...
 
-    def save(self, payload: Mapping[str, Any]) -> bytes:
-        """Encode nested arrays and plain values as the library's own files are."""
+    def save(self, payload: Mapping[str, Any], file: IO[bytes]) -> None:
+        """Write nested arrays and plain values as the library's own files are."""
         ...
 
     def load(self, path: Path, *, mapped: bool = False) -> Any:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from goldsmith.gold.facts import CaseFacts
+from goldsmith.gold.files import file_digest
 from goldsmith.gold.manifest import FileEntry
 from goldsmith.process.messages import KeptCase
 from goldsmith.targets.target import Placement
@@ -40,7 +41,11 @@ def case_files(case: CaseFacts) -> list[str]:
 
 def file_entry(path: Path) -> FileEntry:
     """Describe a file; a missing one counts as empty."""
-    return content_entry(path.name, path.read_bytes() if path.is_file() else b"")
+    return (
+        FileEntry(path.name, path.stat().st_size, file_digest(path))
+        if path.is_file()
+        else content_entry(path.name, b"")
+    )
 
 
 def content_entry(name: str, content: bytes) -> FileEntry:

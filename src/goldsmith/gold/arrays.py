@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from goldsmith.foundation.nested import walk
 from goldsmith.frameworks.framework import arrays_of, framework_of
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+T = TypeVar("T")
 _PLAIN = {
     type(None): "none",
     bool: "bool (Python)",
@@ -27,6 +28,28 @@ _PLAIN = {
     bytes: "bytes",
 }
 _SHOWN_BYTES = 64
+
+
+class Computed(Mapping[str, T]):
+    """A mapping whose values are made each time they are asked for, and not kept: what is too large to have at once."""
+
+    def __init__(self, names: Iterable[str], make: Callable[[str], T]) -> None:
+        self._names = dict.fromkeys(names)
+        self._make = make
+
+    def __getitem__(self, name: str) -> T:
+        if name not in self._names:
+            raise KeyError(name)
+        return self._make(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
 
 
 def is_array(value: object) -> bool:
@@ -120,7 +143,7 @@ def leaf_facts(path: str, value: Any) -> LeafFacts:
     nan = np.isnan(numbers)
     inf = np.isinf(numbers)
     bad = np.argwhere(nan | inf)
-    finite = numbers[~(nan | inf)]
+    finite = numbers[~(nan | inf)] if len(bad) else numbers.reshape(-1)
     return LeafFacts(
         path=path,
         dtype=dtype_name(value),

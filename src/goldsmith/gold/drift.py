@@ -18,7 +18,7 @@ from goldsmith.foundation.nested import map_tree
 from goldsmith.gold.arrays import leaf_facts, leaves_of, numbers_of
 from goldsmith.gold.diff import ADDED, REMOVED, VALUES, TensorChange, case_changes
 from goldsmith.gold.facts import JUDGED_SECTIONS, CaseFacts
-from goldsmith.gold.files import read_payload, read_reference
+from goldsmith.gold.files import read_payload, read_reference, same_bytes
 from goldsmith.gold.manifest import TENSOR_SECTIONS, CaseEntry
 from goldsmith.gold.safetensors_reader import open_mapped
 from goldsmith.gold.sizes import root_mean_square
@@ -63,7 +63,7 @@ def find_movement(old: CaseEntry, before: Path, new: CaseFacts, after: Path, *, 
         problems += _trace_problems(before / old.trace, after / old.trace)
     if problems:
         return Movement(case=new.name, outcome="moved", why=problems[0], changes=changes)
-    same = not changes and all(_are_same_bytes(before / name, after / name) for name in (old.file, old.trace) if name)
+    same = not changes and all(same_bytes(before / name, after / name) for name in (old.file, old.trace) if name)
     return Movement(case=new.name, outcome="same" if same else "noise", changes=changes)
 
 
@@ -75,7 +75,7 @@ def _other_problems(old: CaseEntry, before: Path, new: CaseFacts, after: Path, s
     if (old.inputs, old.outputs, old.models) != (new.inputs, new.outputs, new.models):
         yield "its inputs, outputs or models have other names"
         return
-    if _are_same_bytes(before / old.file, after / new.file.name):
+    if same_bytes(before / old.file, after / new.file.name):
         return
     one, two = (_rest(read_payload(folder / old.file)) for folder in (before, after))
     if one.keys() != two.keys():
@@ -208,7 +208,3 @@ def _distance(one: Any, two: Any, noisy: Any) -> float:
         return math.inf
     scale = root_mean_square(one[np.isfinite(one)]) or root_mean_square(first) or 1.0
     return float((np.abs(first - second) / sizes_of(first, scale)).max())
-
-
-def _are_same_bytes(one: Path, two: Path) -> bool:
-    return one.read_bytes() == two.read_bytes()

@@ -13,12 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from goldsmith.errors.recipe import MissingPackage
-from goldsmith.foundation.atomic_files import write_durably
+from goldsmith.foundation.atomic_files import durable_file
 from goldsmith.foundation.nested import walk
 from goldsmith.frameworks.framework import storing, writer_of
 from goldsmith.gold.arrays import leaf_facts
 from goldsmith.gold.choices import OF_CHOICES
 from goldsmith.gold.facts import FileFacts
+from goldsmith.gold.safetensors_reader import open_mapped, parse_bytes
+from goldsmith.gold.safetensors_writer import encoded
 
 OUTPUT_KEYS = ("input", "output", "seed", "model_config", "state_dict")
 CHECKPOINT_KEYS = ("model_state_dict", "epoch", "loss", "seed", "training_config")
@@ -26,13 +28,17 @@ SUFFIXES = (".pt", ".npz")
 TRACE_SUFFIX = ".trace.safetensors"
 REFERENCE_SUFFIX = ".reference.safetensors"
 NOISY_PREFIX = "noisy:"
+_PIECE_BYTES = 2**20
+MAPPED_BYTES = 4 * 2**20
+"""Smaller files are read at once: that takes less than to map them, and they can be written to while they are used."""
 
 
 def write_payload(payload: Mapping[str, Any], stem: Path, suffix: str = "") -> Path:
     """Write one case's payload next to `stem`: as the library in use writes it, unless `suffix` says which."""
     library = writer_of(suffix) if suffix else storing()
     path = stem.with_name(stem.name + library.suffix)
-    write_durably(path, library.arrays.save(payload))
+    with durable_file(path) as file:
+        library.arrays.save(payload, file)
     return path
 
 
@@ -46,17 +52,17 @@ def write_trace(tensors: Mapping[str, Any], index: object, path: Path) -> None:
 
 
 def write_arrays(arrays: Mapping[str, Any], path: Path) -> None:
-    """Write NumPy arrays by name as one safetensors file; torch is not needed."""
-    from safetensors.numpy import save
-
+    """Write NumPy arrays by name as one safetensors file; torch is not needed. Each is asked for twice."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(save(dict(arrays)))
+    with path.open("wb") as file:
+        encoded(arrays).write_to(file)
 
 
 def read_arrays(path: Path) -> dict[str, Any]:
-    from safetensors.numpy import load_file
-
-    return load_file(path)
+    """Read the arrays of a file of ours, or map them where it is large; they cannot be written to."""
+    if path.stat().st_size > MAPPED_BYTES:
+        return dict(open_mapped(path))
+    return dict(parse_bytes(memoryview(path.read_bytes()), path))
 
 
 def read_reference(path: Path) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
@@ -69,11 +75,15 @@ def read_reference(path: Path) -> tuple[dict[str, Any], dict[str, Any], dict[str
     return values, marks, choices
 
 
-def read_payload(path: Path) -> dict[str, Any]:
-    """Read the payload of a gold file. Raises whatever the reader raises for a damaged file."""
+def read_payload(path: Path, *, mapped: bool = False) -> dict[str, Any]:
+    """Read the payload of a gold file. Raises whatever the reader raises for a damaged file.
+
+    A large file whose bytes have been checked, or that this process has written, can be `mapped`: then its numbers are
+    read when they are used, and writing to them changes a copy.
+    """
     library = writer_of(path.suffix if path.suffix == ".npz" else ".pt")
     try:
-        payload = library.arrays.load(path)
+        payload = library.arrays.load(path, mapped=mapped and path.stat().st_size > MAPPED_BYTES)
     except ModuleNotFoundError as missing:
         if missing.name != library.name:
             raise
@@ -83,12 +93,29 @@ def read_payload(path: Path) -> dict[str, Any]:
     return payload
 
 
+def file_digest(path: Path) -> str:
+    """Return the hash of a file's bytes."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def same_bytes(one: Path, two: Path) -> bool:
+    """Say whether two files have the same content, which is read piece by piece."""
+    if one.stat().st_size != two.stat().st_size:
+        return False
+    with one.open("rb") as first, two.open("rb") as second:
+        while piece := first.read(_PIECE_BYTES):
+            if piece != second.read(_PIECE_BYTES):
+                return False
+        return not second.read(1)
+
+
 def read_back(path: Path) -> FileFacts:
     """Load a file from disk with the safe loader and return facts about its content."""
     digest = ""
     try:
-        digest = hashlib.sha256(path.read_bytes()).hexdigest()
-        payload = read_payload(path)
+        digest = file_digest(path)
+        payload = read_payload(path, mapped=True)
         leaves = [leaf_facts(name, leaf) for name, leaf in walk(payload)]
     except MissingPackage:
         raise

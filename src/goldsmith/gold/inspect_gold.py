@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 
 from goldsmith.errors.gold import GoldUnreadable, NewerGold
 from goldsmith.gold.checks import FAILED, PASSED, Check, Evidence, check_tolerances, verify
 from goldsmith.gold.facts import CaseFacts, LeafFacts
-from goldsmith.gold.files import SUFFIXES, TRACE_SUFFIX, read_back
+from goldsmith.gold.files import SUFFIXES, TRACE_SUFFIX, file_digest, read_back
 from goldsmith.gold.manifest import TENSOR_SECTIONS, CaseEntry, FileEntry, Manifest, read_manifest
 
 
@@ -40,7 +39,7 @@ def _damage(folder: Path, manifest: Manifest) -> Iterator[str]:
             yield f"{name} is missing"
         elif path.stat().st_size != entry.size:
             yield f"{name} has {path.stat().st_size} bytes, published were {entry.size}"
-        elif hashlib.sha256(path.read_bytes()).hexdigest() != entry.sha256:
+        elif file_digest(path) != entry.sha256:
             yield f"{name} has other bytes than were published"
     for case in manifest.cases:
         for needed in filter(None, (case.file, case.trace, case.reference)):

@@ -9,16 +9,19 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import io
 import os
 import re
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
+from typing import IO
 
 from goldsmith.errors.gold import CannotWrite, LeadsElsewhere, NotOursToReplace
 from goldsmith.foundation.beneath import first_link
 from goldsmith.foundation.ownership import TOKEN, is_marked, make_marked, new_token, remove_made, remove_unfinished
 from goldsmith.foundation.signals import uninterrupted
+from goldsmith.gold.files import same_bytes
 from goldsmith.gold.manifest import MANIFEST
 
 _AT_FDCWD = -100
@@ -89,10 +92,13 @@ class Staging:
             remove_made(around)
 
     def write(self, name: str, content: bytes) -> None:
+        self._copy(io.BytesIO(content), name)
+
+    def _copy(self, source: IO[bytes], name: str) -> None:
         path = self.folder / name
         try:
             with path.open("wb") as file:
-                file.write(content)
+                shutil.copyfileobj(source, file)
                 file.flush()
                 os.fsync(file.fileno())
         except OSError as error:
@@ -101,10 +107,11 @@ class Staging:
     def take(self, source: Path) -> None:
         """Copy one finished file in."""
         try:
-            content = source.read_bytes()
+            content = source.open("rb")
         except OSError as error:
             raise CannotWrite(source, error.strerror or str(error)) from None
-        self.write(source.name, content)
+        with content:
+            self._copy(content, source.name)
 
     def carry_over(self, own: Iterable[str]) -> list[str]:
         """Keep other people's files in the folder: everything but `own`, the names that goldsmith wrote before."""
@@ -129,9 +136,7 @@ class Staging:
         if not self.target.is_dir():
             return False
         mine, theirs = _files(self.folder), _files(self.target)
-        return mine.keys() == theirs.keys() and all(
-            path.read_bytes() == theirs[name].read_bytes() for name, path in mine.items()
-        )
+        return mine.keys() == theirs.keys() and all(same_bytes(path, theirs[name]) for name, path in mine.items())
 
     def file_changes(self) -> dict[str, str]:
         """Return what publishing would do to each file: leave it the `same`, replace it (`changed`), or add it
@@ -177,7 +182,7 @@ class Staging:
             if path.name in self._replaced:
                 continue
             is_file = path.is_file() and not path.is_symlink() and goal.is_file()
-            if not os.path.lexists(goal) or (is_file and path.read_bytes() != goal.read_bytes()):
+            if not os.path.lexists(goal) or (is_file and not same_bytes(path, goal)):
                 os.replace(path, goal)
 
     def discard(self) -> None:
@@ -194,7 +199,7 @@ def _called(name: str) -> str:
 def _change(staged: Path, standing: Path | None) -> str:
     if standing is None:
         return "new"
-    return "same" if staged.read_bytes() == standing.read_bytes() else "changed"
+    return "same" if same_bytes(staged, standing) else "changed"
 
 
 def _files(folder: Path) -> dict[str, Path]:

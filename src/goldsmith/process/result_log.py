@@ -14,9 +14,10 @@ from typing import Any
 import msgspec
 
 from goldsmith.foundation.struct_types import prepare_types
-from goldsmith.frameworks.framework import arrays_of, storing
+from goldsmith.frameworks.framework import arrays_of
 from goldsmith.gold.arrays import dtype_name, is_array
 from goldsmith.gold.safetensors_reader import parse_bytes
+from goldsmith.gold.safetensors_writer import Encoded, encoded_at_once
 from goldsmith.runs.run import Run, RunFacts
 
 _ALIGNED = 64
@@ -77,12 +78,17 @@ def write_run(file: Path, case: str, name: str, run: Run) -> None:
     arrays |= {path: np.asarray(plain.pop(path)) for path in odd}
     facts = {name: getattr(run.facts, name) for name in RunFacts.__struct_fields__}
     recorded = RecordedRun(**facts, paths=tuple(run.values), plain=plain, complex=pairs, odd=tuple(odd))
-    parts = [recorded.as_json(), arrays_as_bytes(arrays) if arrays else b"", run.trace or b""]
-    sizes = dict(zip(("attempt", "arrays", "trace"), map(len, parts), strict=True))
+    content = encoded_at_once(arrays) if arrays else Encoded(0)
+    parts = [_whole(recorded.as_json()), content, _whole(run.trace or b"")]
+    sizes = dict(zip(("attempt", "arrays", "trace"), (part.size for part in parts), strict=True))
     with file.open("ab") as stream:
-        for part in (msgspec.json.encode(Entry(case=case, run=name, **sizes)) + b"\n", *parts):
-            stream.write(part)
-            stream.write(b" " * (_next(len(part)) - len(part)))  # aligned numbers are read faster
+        for part in (_whole(msgspec.json.encode(Entry(case=case, run=name, **sizes)) + b"\n"), *parts):
+            part.write_to(stream)
+            stream.write(b" " * (_next(part.size) - part.size))  # aligned numbers are read faster
+
+
+def _whole(content: bytes) -> Encoded:
+    return Encoded(len(content), [content])
 
 
 def entries_in(content: memoryview) -> Iterator[tuple[Entry, list[memoryview], int]]:
@@ -124,11 +130,6 @@ def runs_in(file: Path) -> list[Run]:
 
 def _next(size: int) -> int:
     return -(-size // _ALIGNED) * _ALIGNED
-
-
-def arrays_as_bytes(arrays: Mapping[str, Any]) -> bytes:
-    """Encode arrays of any library as a safetensors file."""
-    return storing().arrays.save_tensors({name: arrays_of(item).host_copy(item) for name, item in arrays.items()})
 
 
 def arrays_in(leaves: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:

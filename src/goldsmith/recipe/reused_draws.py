@@ -41,7 +41,7 @@ class RecordedDraws:
     def __init__(self, draws: Draws, environment: Environment) -> None:
         facts = {name: msgspec.structs.replace(item, withheld=()) for name, item in draws.kept.weights.items()}
         kept = msgspec.structs.replace(draws.kept, weights=facts)  # from submissions, not from the solution
-        self._given = GoldInputs.from_payload(read_payload(Path(kept.file)), kept)
+        self._given = GoldInputs.from_payload(read_payload(Path(kept.file), mapped=True), kept)
         self._buffers = {name: set(facts.buffers) for name, facts in kept.weights.items()}
         self._same_sources, self._other_reads = draws.same_sources, draws.other_reads
         self._same_machine = same_environment(draws.environment, environment)

@@ -20,7 +20,7 @@ class Payloads:
     def of(self, file: Path) -> Any:
         if file in self._known:
             return self._known[file]
-        payload, size = read_payload(file), file.stat().st_size
+        payload, size = read_payload(file, mapped=True), file.stat().st_size
         if size <= self._room:
             self._known[file] = payload
             self._room -= size

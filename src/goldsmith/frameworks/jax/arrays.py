@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import IO, Any
 
 import jax
 import jax.numpy as jnp
@@ -268,8 +268,8 @@ def stressed(array: Any, name: str, seed: int) -> Any:
 # --- files, which are NumPy's: they are read without JAX
 
 
-def save(payload: Mapping[str, Any]) -> bytes:
-    return framework("numpy").arrays.save(payload)
+def save(payload: Mapping[str, Any], file: IO[bytes]) -> None:
+    framework("numpy").arrays.save(payload, file)
 
 
 def load(path: Path, *, mapped: bool = False) -> Any:

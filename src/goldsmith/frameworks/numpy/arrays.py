@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import io
 import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -196,8 +195,8 @@ def _drawn(name: str, weight: Any, seed: int) -> Any:
 # --- files
 
 
-def save(payload: Mapping[str, Any]) -> bytes:
-    """Encode a payload as .npz: arrays by their path, with slashes, nesting and plain values as JSON: `structure`."""
+def save(payload: Mapping[str, Any], file: IO[bytes]) -> None:
+    """Write a payload as .npz: arrays by their path, with slashes, nesting and plain values as JSON: `structure`."""
     arrays: dict[str, Any] = {}
 
     def reference(path: str, value: Any) -> Any:
@@ -219,9 +218,7 @@ def save(payload: Mapping[str, Any]) -> bytes:
         if key not in arrays and isinstance(value, int | float):
             arrays[key] = np.asarray(value)
     arrays[_STRUCTURE] = np.asarray(json.dumps(structure))
-    buffer = io.BytesIO()
-    np.savez(buffer, **arrays)
-    return buffer.getvalue()
+    np.savez(file, **arrays)
 
 
 def load(path: Path, *, mapped: bool = False) -> Any:

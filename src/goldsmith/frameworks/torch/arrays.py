@@ -5,12 +5,11 @@ from __future__ import annotations
 import codecs
 import contextlib
 import hashlib
-import io
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import torch
@@ -242,15 +241,13 @@ def _generator(name: str, seed: int) -> torch.Generator:
 # --- files
 
 
-def save(payload: Mapping[str, Any]) -> bytes:
+def save(payload: Mapping[str, Any], file: IO[bytes]) -> None:
     def storable(leaf: Any) -> Any:
         if is_array(leaf):
             return _own(leaf)
         return _EmptyBytes() if type(leaf) is bytes and not leaf else leaf
 
-    buffer = io.BytesIO()  # torch would write a path's name into the archive
-    torch.save(map_tree(storable, dict(payload)), buffer)
-    return buffer.getvalue()
+    torch.save(map_tree(storable, dict(payload)), file)  # of a path, torch would write the name into the archive
 
 
 def load(path: Path, *, mapped: bool = False) -> Any:

@@ -26,8 +26,9 @@ from goldsmith.frameworks.framework import modelling, storing
 from goldsmith.gold.arrays import is_tensor
 from goldsmith.gold.files import read_payload, trace_as_bytes, write_payload
 from goldsmith.gold.safetensors_reader import Mapped
+from goldsmith.gold.safetensors_writer import encoded_at_once
 from goldsmith.process.parent_watch import end_with_parent
-from goldsmith.process.result_log import arrays_as_bytes, write_run
+from goldsmith.process.result_log import write_run
 from goldsmith.runs.implementation import SideJob, SideProblem, SideReply, SideRequest
 from goldsmith.runs.live.build_target import CannotBuild, build
 from goldsmith.runs.live.live_side import LiveSide
@@ -139,7 +140,8 @@ class Server:
         if not arrays:
             return ""
         path = self._next_file("safetensors")
-        Path(path).write_bytes(arrays_as_bytes(arrays))
+        with Path(path).open("wb") as file:
+            encoded_at_once(arrays).write_to(file)
         return path
 
     def _next_file(self, suffix: str) -> str:
