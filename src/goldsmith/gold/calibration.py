@@ -7,6 +7,7 @@ Pure arithmetic over the trials' results; which trials there are is decided by t
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from goldsmith.gold.advice import Advice
-from goldsmith.gold.arrays import difference_of
+from goldsmith.gold.arrays import Computed, difference_of
 from goldsmith.gold.choice_noise import choice_advice, fragile_texts, measure_choices, without_victims
 from goldsmith.gold.choices import Branch, Choice
 from goldsmith.gold.facts import ALLOWED_NOISE, CaseFacts, LeafFacts
@@ -183,13 +184,12 @@ def _inexact(
     import numpy as np
 
     path, (eps, _) = leaf.path, units
-    gaps = dict(_comparable(differences, eps))
+    gaps = _comparable(differences, eps)
     if not gaps:
         return
     if float64 is not None and eps > _EPS["float64"]:
-        gap = np.abs(difference_of(float64, gold))
-        if _is_trusted(gap, _measure(gaps, gold, scale, units), gold):
-            gaps[FLOAT64] = gap
+        if _is_trusted(np.abs(difference_of(float64, gold)), _measure(gaps, gold, scale, units), gold):
+            gaps = _comparable({**differences, FLOAT64: difference_of(float64, gold)}, eps)
             found.reference[path] = float64
         else:
             found.untrusted.append(path)
@@ -242,13 +242,14 @@ def _measure(gaps: Mapping[str, Array], gold: Array, scale: float, units: tuple[
 
     eps, step = units[0], units[1] / scale
 
-    spread = np.max(np.stack(list(gaps.values())), axis=0)
+    spread = functools.reduce(np.maximum, gaps.values())
     sizes = sizes_of(gold, scale)
+    l2, farthest = 0.0, {}
     with np.errstate(over="ignore"):
         noisy = np.asarray(~(spread / sizes <= max(NOISY, COARSE * eps, FLOOR_STEPS * step)))
-        quiet = {name: (gap / sizes)[~noisy] for name, gap in gaps.items()}
-    l2 = max((root_mean_square(gap) for gap in quiet.values()), default=0.0)
-    farthest = {name: float(np.max(gap, initial=0.0)) for name, gap in quiet.items()}
+        for name, gap in gaps.items():
+            quiet = (gap / sizes)[~noisy]
+            l2, farthest[name] = max(l2, root_mean_square(quiet)), float(np.max(quiet, initial=0.0))
     worst = max(farthest, key=lambda name: farthest[name])
     wild = spread[noisy & np.isfinite(spread)]
     finite = np.isfinite(gold) & np.isfinite(spread)
@@ -259,7 +260,7 @@ def _measure(gaps: Mapping[str, Array], gold: Array, scale: float, units: tuple[
         max=digits(farthest[worst]),
         worst=worst,
         float64=digits(farthest[FLOAT64]) if FLOAT64 in farthest else None,
-        customary=digits(max(float(np.max(gap[finite] / (ATOL + RTOL * size), initial=0)) for gap in gaps.values())),
+        customary=digits(float(np.max(spread[finite] / (ATOL + RTOL * size), initial=0))),
         unseen=digits(float(np.mean((size > 0) & (size <= ATOL + RTOL * size)))) if size.size else 0.0,
     )
     tolerance = Tolerance(
@@ -275,15 +276,19 @@ def _measure(gaps: Mapping[str, Array], gold: Array, scale: float, units: tuple[
     return _Measured(tolerance, noisy)
 
 
-def _comparable(differences: Mapping[str, Array], eps: float) -> Iterator[tuple[str, Array]]:
-    """Yield the gaps that count as noise: all but another seed's; float32's only for float64 leaves, scaled down."""
+def _comparable(differences: Mapping[str, Array], eps: float) -> Mapping[str, Array]:
+    """Return the gaps that count as noise: all but another seed's; float32's only for float64 leaves, scaled down.
+
+    Each is made when it is asked for: those of a large tensor in all trials would take twenty times its memory.
+    """
     import numpy as np
 
-    for name, difference in differences.items():
-        if name == FLOAT32 and eps == _EPS["float64"]:
-            yield name, np.abs(difference) * 2.0**-29  # float64 has 29 bits more
-        elif name not in (FLOAT32, OTHER_SEED):
-            yield name, np.abs(difference)
+    def gap(name: str) -> Array:
+        found: Array = np.abs(differences[name])
+        return found * 2.0**-29 if name == FLOAT32 else found  # float64 has 29 bits more
+
+    left_out = {OTHER_SEED} if eps == _EPS["float64"] else {OTHER_SEED, FLOAT32}
+    return Computed([name for name in differences if name not in left_out], gap)
 
 
 def _is_trusted(gap: Array, measured: _Measured, gold: Array) -> bool:
@@ -382,7 +387,7 @@ def _tight(case: CaseFacts, trials: Trials, found: Calibrated) -> Iterator[str]:
         if tolerance.kind != "pinned" or tolerance.noise is None:
             continue
         gold = trials.gold[path]
-        for name, gap in _comparable({name: item[path] for name, item in trials.differences.items()}, 0.0):
+        for name, gap in _comparable({name: item[path] for name, item in trials.differences.items()}, 0.0).items():
             finite = np.isfinite(gap) & np.isfinite(gold)
             if finite.any() and tolerance_ratio(tolerance, gap[finite], gold[finite]) > 1:
                 label = case.label(path)

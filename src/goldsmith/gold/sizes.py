@@ -42,7 +42,8 @@ def _size(numbers: Any) -> tuple[float, float]:
     array = np.asarray(numbers)
     if np.iscomplexobj(array):  # counts as two: its own magnitude may overflow
         array = np.stack([array.real, array.imag])
-    largest = float(np.abs(array).max(initial=0.0))
+    largest = max(float(array.max(initial=0.0)), -float(array.min(initial=0.0)))
     if not 0.0 < largest < math.inf:
         return largest, 1.0
-    return largest, math.sqrt(float(np.mean((array / largest) ** 2)))
+    shares = np.atleast_1d(array / largest)
+    return largest, math.sqrt(float(np.mean(np.square(shares, out=shares))))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ import msgspec
 from goldsmith.foundation.nested import leaves_in
 from goldsmith.frameworks.framework import Watch, active
 from goldsmith.gold.arrays import (
+    Computed,
     difference_of,
     dtype_name,
     is_array,
@@ -29,11 +30,13 @@ from goldsmith.gold.arrays import (
 from goldsmith.gold.files import read_payload, write_arrays
 from goldsmith.gold.precision import BITS, computed_dtype, is_float64, unit_of
 from goldsmith.gold.row_sets import in_order_of
+from goldsmith.gold.safetensors_writer import encoded
 from goldsmith.instruments.call_noise import CallOutputs, call_noise
 from goldsmith.process.messages import CALL_NOISE, CHOICES, GOLD, TrialFailure
 from goldsmith.recipe.case import Case
 from goldsmith.recipe.decorators import CaseDefinition
 from goldsmith.runs.conditions import OWN, WIDE, Conditions
+from goldsmith.worker.record_session import collect_garbage
 from goldsmith.worker.trial_choices import TrialChoices
 
 if TYPE_CHECKING:
@@ -84,11 +87,11 @@ class ToleranceTrials:
     def run(self, definitions: Sequence[CaseDefinition]) -> None:
         files = {name: Path(kept.file) for name, kept in self._session.job.kept.items()}
         definitions = [item for item in definitions if item.name in files]
-        payloads = {item.name: read_payload(files[item.name]) for item in definitions}
+        payloads = {item.name: read_payload(files[item.name], mapped=True) for item in definitions}
         outputs = {name: judged_leaves(payload) for name, payload in payloads.items()}
         for name, leaves in outputs.items():
             self._choices[name] = TrialChoices(payloads[name], leaves)
-            numbers = {path: numbers_of(leaf) for path, leaf in leaves.items()}
+            numbers = _numbers(leaves)
             write_arrays(numbers, self._file(name, GOLD))
             self._unmoved[name] = {
                 path: unit
@@ -134,20 +137,25 @@ class ToleranceTrials:
     ) -> None:
         try:
             found = self._replay(trial, definition, payload)
+            collect_garbage(Path(self._session.job.kept[definition.name].file))
             if trial.precision == WIDE:
                 found = self._without_rounded(trial, definition, payload, found)
             differences = _differences(trial, gold, found)
-            differences |= self._choices[definition.name].arrays
+            more = self._choices[definition.name].arrays
+            every = Computed([*differences, *more], lambda path: more[path] if path in more else differences[path])
+            encoding = encoded(every)
         except Exception as error:
             text = (str(error).strip().splitlines() or [""])[0]
             text = re.sub(r" at 0x[0-9a-f]+|/\S*/course/", "", text)[:120]
             message = f"{type(error).__name__}: {text}"
             self.failures.append(TrialFailure(definition.name, trial.name, message))
         else:
-            write_arrays(differences, self._file(definition.name, trial.name))
+            with self._file(definition.name, trial.name).open("wb") as file:
+                encoding.write_to(file)
             if trial.noise is not None:
-                for path in [path for path, item in differences.items() if item.any()]:
-                    self._unmoved[definition.name].pop(path, None)
+                unmoved = self._unmoved[definition.name]
+                for path in [path for path in unmoved if path in differences and differences[path].any()]:
+                    del unmoved[path]
 
     def _without_rounded(
         self, trial: Conditions, definition: CaseDefinition, payload: Mapping[str, Any], found: dict[str, Any]
@@ -172,7 +180,7 @@ class ToleranceTrials:
         session = self._session
         given = session.inputs_for(definition, trial, payload, lambda: disturbed.append(True))
         choices = self._choices[definition.name].of(trial)
-        case = Case(definition, session.seed, session.device, given, on_model=calls.attach, choices=choices)
+        case = _TrialCase(definition, session.seed, session.device, given, on_model=calls.attach, choices=choices)
         values = session.recorded(definition, trial, case, self._watch(trial, calls, definition.name))
         self._note_operations(trial, definition.name, session.watch)
         calls.detach()
@@ -214,18 +222,28 @@ class ToleranceTrials:
         return self._session.output / case / f"{trial}.safetensors"
 
 
+class _TrialCase(Case):
+    def _keep_weights(self, name: str, model: Any, drew: bool, build: Callable[..., Any]) -> None:
+        """Keep nothing: they are gold's weights, and nobody asks a trial for them."""
+
+
 def _disturbs(trial: Conditions) -> bool:
     return trial.noise is not None or bool(trial.unit)
 
 
-def _differences(trial: Conditions, gold: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, Any]:
+def _numbers(leaves: Mapping[str, Any]) -> Computed[Any]:
+    return Computed(leaves, lambda path: numbers_of(leaves[path]))
+
+
+def _differences(trial: Conditions, gold: Mapping[str, Any], found: Mapping[str, Any]) -> Computed[Any]:
     """Return how far each leaf is from gold's; for a float64 trial, the numbers themselves."""
     if list(gold) != list(found) and trial.precision != WIDE:
         raise ValueError("it records other things then")
-    result = {}
-    for path, leaf in found.items():
-        one, two = numbers_of(gold[path]), numbers_of(leaf)
+
+    def difference(path: str) -> Any:
+        one, two = numbers_of(gold[path]), numbers_of(found[path])
         if one.shape != two.shape:
             raise ValueError(f"{path} then has shape {two.shape}, not {one.shape}")
-        result[path] = two if trial.precision == WIDE else difference_of(two, one)
-    return result
+        return two if trial.precision == WIDE else difference_of(two, one)
+
+    return Computed(found, difference)
