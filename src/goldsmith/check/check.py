@@ -13,7 +13,6 @@ from typing import TypeVar
 import msgspec
 
 from goldsmith.check.check_context import CheckContext
-from goldsmith.check.compiled_cases import judge_compiled
 from goldsmith.check.corrected_parts import CorrectedParts
 from goldsmith.check.forbidden_use import find_forbidden
 from goldsmith.check.isolated_runs import attribute
@@ -71,8 +70,7 @@ def check(target: Target, submission: Submission, request: Request) -> Verdict:
     def judge(opened: OpenGold) -> Verdict:
         with _workspace(target, submission, request, opened) as (context, workspace):
             replayed, runs, provided = _replay(context, workspace, submission)
-            verdict = _attribute(context, workspace, submission, replayed, runs, provided)
-            return judge_compiled(context, workspace, verdict, replayed.layouts) if request.compiled else verdict
+            return _attribute(context, workspace, submission, replayed, runs, provided)
 
     return _bounded(target, submission, request, judge)
 

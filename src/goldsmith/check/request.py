@@ -42,7 +42,6 @@ class Request:
     evidence: Evidence | None = None
     solution_failures: SolutionFailures | None = None
     setting: Setting | None = None
-    compiled: bool = False
 
 
 @dataclass(frozen=True)

@@ -227,7 +227,7 @@ class Numerics(Protocol):
         tensors: Sequence[Any],
         weights: Callable[[], Mapping[str, Any]],
         frozen: Collection[str] = (),
-    ) -> dict[str, Any]:
+    ) -> Mapping[str, Any]:
         """Return the gradients that a call passes back to its inputs and weights, for a fixed direction."""
         ...
 

@@ -181,14 +181,16 @@ class Tracer:
                 continue
             try:
                 passed = self._passed_back(target, entry, models.get(entry["model"]), built.get(entry["model"], {}))
-                found = {name: projections(copy_of(item)) for name, item in passed.items()}
+                found = {name: projections(arrays_of(item).to_numpy(item)) for name, item in passed.items()}
             except Exception:
                 continue  # the call cannot be differentiated
             known.add(kind)
             if found:
                 entry["gradients"] = found
 
-    def _passed_back(self, target: Any, entry: dict[str, Any], model: Any, built: Mapping[str, Any]) -> dict[str, Any]:
+    def _passed_back(
+        self, target: Any, entry: dict[str, Any], model: Any, built: Mapping[str, Any]
+    ) -> Mapping[str, Any]:
         prefix = f"{entry['module']}." if entry["module"] else ""
         inputs = [self.tensors[name] for name in entry["inputs"]]
         library = library_of(model) or modelling()

@@ -33,7 +33,7 @@ from goldsmith.weights.gold_inputs import GoldInputs
 from goldsmith.weights.load_objects import LoadedObject, SettledByRecipe
 from goldsmith.weights.loaded import LoadedModel
 from goldsmith.weights.models import WeightAccess
-from goldsmith.weights.values import changed_values, check_shape, first_of, plain, snapshot, to_device
+from goldsmith.weights.values import changed_values, check_shape, first_of, plain, snapshot, to_device, without_history
 
 T = TypeVar("T")
 
@@ -129,7 +129,7 @@ class Case(RecordsChoices, Training):
         if name in self._settled:
             self._settled[name].model = model
         if trace and self._tracing:
-            self._tracer.attach(name, model, lambda: self._weights_of(model, f"{name}'s weights"))
+            self._tracer.attach(name, model, lambda: self._weights_of(model, f"{name}'s weights", copied=False))
         if trace and self._on_model is not None:
             self._on_model(name, model)
         return model
@@ -257,10 +257,9 @@ class Case(RecordsChoices, Training):
 
     def record_gradients(self, model: Any, name: str = "gradients", **options: Any) -> None:
         """Keep the gradient of every parameter of `model`, and which parameters have none."""
-        label = f"output {name!r}"
         settled = self._settled_as(model)
-        gradients = models.gradients_of(model, label)
-        self.record(name, snapshot(settled.gradients(), label) if settled else gradients, **options)
+        gradients = models.gradients_of(model, f"output {name!r}")
+        self.record(name, without_history(settled.gradients() if settled else gradients), **options)
 
     def record_weights(self, model: Any, name: str = "weights", **options: Any) -> None:
         """Keep the weights of `model` as they are now, for instance after training."""
@@ -298,7 +297,9 @@ class Case(RecordsChoices, Training):
     # --- for the session, once the function has returned -----------------------------------------------
 
     def keep_gradients(self) -> None:
-        """Note in the trace the gradients that calls pass back, where a library ran that has any."""
+        """Note in the trace the gradients that calls pass back, where a library ran that has any. What was recorded has
+        been written by now: only its names are kept."""
+        self._outputs, self._checkpoint = dict.fromkeys(self._outputs), None
         if self._tracing and modelling() is not None:
             modules = {name: model for name, model in self._built.items() if is_module(model)}
             self._tracer.keep_gradients(modules, self._weights)
@@ -367,16 +368,16 @@ class Case(RecordsChoices, Training):
     def _settled_as(self, model: Any) -> LoadedModel | LoadedObject | SettledByRecipe | None:
         return next((item for item in self._settled.values() if item.model is model), None)
 
-    def _weights_of(self, model: Any, label: str) -> dict[str, Any]:
-        """Return a model's weights, under gold's names where gold's weights were put into it."""
+    def _weights_of(self, model: Any, label: str, *, copied: bool = True) -> dict[str, Any]:
+        """Return a model's weights, under gold's names if it has gold's; unless `copied`, a library's in place."""
         settled = self._settled_as(model)
         if settled is None and id(model) in self._accesses:
             found = snapshot(self._accesses[id(model)].get(model), label)
             if not isinstance(found, dict) or not any(is_array(leaf) for _, leaf in walk(found)):
                 raise RecipeMisuse(f"{label}: what case.weights gets must be a dict with arrays in it")
             return found
-        read = unwatched(_read_weights) if self._is_plain_module(model) else _read_weights
-        return read(model, settled, label)
+        read = unwatched(models.read_weights) if self._is_plain_module(model) else models.read_weights
+        return read(model, settled, label, copied=copied or not is_module(model))
 
     def _is_plain_module(self, model: Any) -> bool:
         """Say whether a model's weights are read and replaced without any code of its own or of the recipe."""
@@ -394,7 +395,3 @@ class Case(RecordsChoices, Training):
         if name in group:
             hint = "; give the second a name= of its own" if what == "model" else ""
             raise RecipeMisuse(f"two {what}s are called {name!r}{hint}")
-
-
-def _read_weights(model: Any, settled: LoadedModel | SettledByRecipe | Any, label: str) -> dict[str, Any]:
-    return models.weights_of(model, label) if settled is None else snapshot(settled.weights(), label)

@@ -88,6 +88,10 @@ def choose_weights(model: Any, profile: str, seed: int) -> Any:
 
 def weights_of(model: Any, label: str) -> dict[str, Any]:
     """Return independent copies of parameters and persistent buffers, by name."""
+    return read_weights(model, None, label)
+
+
+def _weights_in(model: Any, label: str) -> dict[str, Any]:
     models = models_of(model)
     if models is not None:
         state = models.weights(model)
@@ -100,8 +104,16 @@ def weights_of(model: Any, label: str) -> dict[str, Any]:
         own = vars(model) if hasattr(model, "__dict__") else {}
         state = _only_arrays({name: value for name, value in own.items() if not has_objects(value)})
         state |= {name: slot.read() for name, slot in find_slots(model).items() if name.partition(".")[0] not in state}
-    copies: dict[str, Any] = snapshot(state, label)
-    return copies
+    return state
+
+
+def read_weights(model: Any, settled: Any, label: str, *, copied: bool = True) -> dict[str, Any]:
+    """Return a model's weights, under gold's names where it is `settled` with gold's; unless `copied`, where they
+    are."""
+    found: dict[str, Any] = _weights_in(model, label) if settled is None else settled.weights()
+    if copied:
+        found = snapshot(found, label)
+    return found
 
 
 def _only_arrays(value: Any) -> Any:
@@ -135,15 +147,14 @@ def _stress_arrays(weights: Any, seed: int, moved: list[str], name: str = "") ->
 
 
 def gradients_of(model: Any, label: str) -> dict[str, Any]:
-    """Return each parameter's gradient by name, None where it has none."""
+    """Return each parameter's gradient itself, by name, None where it has none."""
     models = models_of(model)
     if models is None:
         raise RecipeMisuse(f"{label}: gradients can be read from a torch.nn.Module, not {type(model).__name__}")
     gradients = models.gradients(model)
     if all(gradient is None for gradient in gradients.values()):
         raise RecipeMisuse(f"{label}: no parameter has a gradient; call backward() first")
-    copies: dict[str, Any] = snapshot(gradients, label)
-    return copies
+    return gradients
 
 
 def settings_of(factory: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:

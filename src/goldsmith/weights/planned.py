@@ -138,6 +138,10 @@ class PlannedModel(LoadedModel):
         """Say how good a name of a tied weight is: gold has it, and under it the weight itself, no copy."""
         return (name in self._kept) + (name in self._kept and name not in self._repeated)
 
+    def _let_go(self) -> None:
+        """Forget gold's numbers once they are in the model: from here on their names are enough."""
+        self._kept = dict.fromkeys(self._kept)
+
     # --- numbers ------------------------------------------------------------------------------------------------------
 
     def _carried(self) -> Iterator[tuple[str, Any]]:

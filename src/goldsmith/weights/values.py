@@ -53,6 +53,11 @@ def snapshot(value: Any, path: str) -> Any:
     )
 
 
+def without_history(value: Any) -> Any:
+    """Return arrays in the memory that they are in, through which no gradients pass."""
+    return map_tree(lambda leaf: arrays_of(leaf).detached(leaf) if is_array(leaf) else leaf, value)
+
+
 def changed_values(now: Mapping[str, Any], before: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the paths of values that are not what their snapshots in `before` have, such as `x` or `state.step`."""
     found: dict[str, None] = {}

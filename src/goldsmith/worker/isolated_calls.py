@@ -143,7 +143,7 @@ def _call(target: _Target, item: IsolatedCall, change: Callable[[Any], Any], dev
     return found | {f"after.{name}": value for name, value in after.items()}
 
 
-def _gradients(target: _Target, item: IsolatedCall, device: str) -> dict[str, Any]:
+def _gradients(target: _Target, item: IsolatedCall, device: str) -> Mapping[str, Any]:
     """Return the gradients that one call passes back, weights under gold's names."""
     tensors, settled = _read(item, device), target.settled
     target.put({name: tensors[f"state.{name}"] for name in item.state})

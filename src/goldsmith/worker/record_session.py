@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -13,7 +15,7 @@ from goldsmith.foundation.nested import map_tree, walk
 from goldsmith.frameworks.framework import conditions
 from goldsmith.gold.arrays import leaf_facts
 from goldsmith.gold.facts import CaseFacts, Environment
-from goldsmith.gold.files import TRACE_SUFFIX, read_back, read_payload, write_payload, write_trace
+from goldsmith.gold.files import MAPPED_BYTES, TRACE_SUFFIX, read_back, read_payload, write_payload, write_trace
 from goldsmith.gold.trace_tensors import with_sketches
 from goldsmith.instruments.own_calls import OwnCode
 from goldsmith.process.messages import Draws, KeptCase
@@ -71,6 +73,7 @@ class Session:
             self.current = definition.name
             self._on_case(definition.name, number, len(chosen))
             self.facts.append(self._run_case(definition))
+            collect_garbage(self.output / self.facts[-1].file.name)
         self.current = None
         self.ran = len(definitions)
 
@@ -83,10 +86,13 @@ class Session:
             definition.function(case)
         payload, tracer = case.finish()
         overwritten = case.overwritten()
-        case.keep_gradients()
         name = f"{definition.name}.{self._variant}" if self._variant else definition.name
         declared = [leaf_facts(path, leaf) for path, leaf in walk(payload)]
         path = write_payload(payload, self.output / name)
+        config = _settings(payload)
+        choices = case.declared_choices()
+        payload.clear()  # what was recorded would come on top of what its gradients take
+        case.keep_gradients()
         trace = None
         if tracer.index:
             trace = name + TRACE_SUFFIX
@@ -110,10 +116,10 @@ class Session:
             pinned=case.pinned(),
             optimisers=tuple(watch.optimisers.values()),
             weights=case.weight_facts,
-            config=_settings(payload),
+            config=config,
             drawn=draws.drawn() if draws else "",
             draws_redrawn=draws.redrawn if draws else {},
-            choices=case.declared_choices(),
+            choices=choices,
             unordered=case.unordered_records(),
         )
 
@@ -128,11 +134,19 @@ class Session:
         if definition.name not in self._kept:
             return None
         kept = self._kept[definition.name]
-        return GoldInputs.from_payload(read_payload(Path(kept.file)), kept)
+        return GoldInputs.from_payload(read_payload(Path(kept.file), mapped=True), kept)
 
     def environment(self) -> Environment:
         """Return the facts about this process that affect the bits it produces."""
         return recording_environment(self.device, self.threads)
+
+
+def collect_garbage(file: Path) -> None:
+    """Collect what a case has left, if its `file` is large: models lie in cycles, and the next case would come on top
+    of the last one's. For small ones that would only take time."""
+    with contextlib.suppress(OSError):
+        if file.stat().st_size > MAPPED_BYTES:
+            gc.collect()
 
 
 def _settings(payload: dict[str, Any]) -> dict[str, Any]:

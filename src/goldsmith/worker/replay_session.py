@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 from goldsmith.foundation.nested import leaves_in, walk
 from goldsmith.foundation.wording import in_words
 from goldsmith.frameworks.devices import settle
-from goldsmith.frameworks.framework import Watch, active, arrays_of, library_of, models_of
+from goldsmith.frameworks.framework import Watch, active, arrays_of, models_of
 from goldsmith.gold.arrays import is_array, judged_part
 from goldsmith.gold.files import trace_as_bytes
 from goldsmith.instruments.coverage import Coverage
@@ -44,13 +44,12 @@ from goldsmith.weights.gold_inputs import GoldInputs
 from goldsmith.weights.loaded import LoadedModel
 from goldsmith.weights.rules import Adapter, read_adapter
 from goldsmith.worker.adapter_calls import adapt_calls, adapt_recipe
-from goldsmith.worker.compiled_calls import compiling_functions
 from goldsmith.worker.crossing_calls import cross_recipe, uncrossed
 from goldsmith.worker.failure_reasons import cause_of, unfinished_imports
 from goldsmith.worker.isolated_calls import run_alone
 from goldsmith.worker.payload_cache import payloads
 from goldsmith.worker.perturbations import CallsBefore, ModelPerturbation, PerturbedInputs
-from goldsmith.worker.record_session import Session
+from goldsmith.worker.record_session import Session, collect_garbage
 from goldsmith.worker.tolerance_trials import ToleranceTrials
 
 T = TypeVar("T")
@@ -102,12 +101,13 @@ class ReplaySession(Session):
             if item.case == failed:
                 continue
             if item.call is not None:
-                run = _write(output, item, run_alone(self, item, item.call, definitions[item.case]))
+                failure = _write(output, item, run_alone(self, item, item.call, definitions[item.case])).failure
             else:
-                run = self._run_once(item, definitions[item.case], output)
-                failed = item.case if run.failure is not None and item.name == "plain" else failed
-            if run.failure is not None and not self._can_go_on(run.failure):
+                failure = self._run_once(item, definitions[item.case], output).failure
+                failed = item.case if failure is not None and item.name == "plain" else failed
+            if failure is not None and not self._can_go_on(failure):
                 return False
+            collect_garbage(Path(self._kept[item.case].file))
         self.current = None
         return True
 
@@ -149,7 +149,6 @@ class ReplaySession(Session):
             applied=case.changes is None or case.changes.applied,
             pure=self.watch.pure and not case.rounded,
             rounded_to=self.watch.rounded_to,
-            graphs=self.watch.graphs,
             unfinished=unfinished_imports(self.job),
             seconds=time.monotonic() - started,
         )
@@ -166,8 +165,6 @@ class ReplaySession(Session):
         with conditions(wanted) as self.watch, contextlib.ExitStack() as stack:
             for item in watching:
                 stack.enter_context(item)
-            if wanted.compiled:
-                stack.enter_context(compiling_functions(self.job))
             if changed:
                 stack.enter_context(
                     refusing(f"it changes its input {changed}, which no function of another library can")
@@ -220,9 +217,7 @@ class ReplaySession(Session):
             changes = ModelPerturbation(wanted.perturbation, self.seed, dict(given.inputs))
         own_code = self.own_code if wanted.traced else None
         device = wanted.device or self.device
-        return ReplayCase(
-            definition, self.seed, device, given, own_code=own_code, changes=changes, compiled=wanted.compiled
-        )
+        return ReplayCase(definition, self.seed, device, given, own_code=own_code, changes=changes)
 
     def announce(self, name: str, number: int, of: int) -> None:
         self._on_case(name, number, of)
@@ -250,10 +245,9 @@ class ReplayCase(Case):
         *,
         own_code: OwnCode | None = None,
         changes: ModelPerturbation | None = None,
-        compiled: bool = False,
     ) -> None:
         super().__init__(definition, seed, device, given, own_code=own_code)
-        self.changes, self._compiled = changes, compiled
+        self.changes = changes
         self._adapter = given.adapter
         self._tracing = own_code is not None
         self._aliased: list[Note] = []
@@ -289,9 +283,6 @@ class ReplayCase(Case):
                 given = {key: value for key, value in options.items() if key not in _OPTIONS}
                 build = functools.partial(models.build, factory, args, given, self.device)
                 self.changes.initial(name, self._initial_draws(name, build))
-        library = library_of(model)
-        if self._compiled and library is not None:
-            model = library.numerics.compiled(model)
         known = models_of(model)
         if self._tracing and known is not None:
             self._weight_use[name] = known.WeightUse(model)

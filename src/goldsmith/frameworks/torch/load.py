@@ -87,6 +87,7 @@ class LoadedModule(PlannedModel):
             buffers = dict(self.model.named_buffers())
             for name, value in self._own_buffers(buffers, self._buffers_of_another):
                 buffers[name].copy_(value)
+        self._let_go()
 
     def _aliases(self, parameters: Mapping[str, torch.Tensor]) -> dict[str, str]:
         """Map the other names of tied parameters to the one that they are placed under."""

@@ -24,6 +24,7 @@ from goldsmith.frameworks.torch.process import functions as functions
 from goldsmith.frameworks.torch.process import settings as settings
 from goldsmith.frameworks.torch.process import settings_changed as settings_changed
 from goldsmith.frameworks.torch.rounding import in_float64, rounding_noise, to_float64
+from goldsmith.gold.arrays import Computed
 from goldsmith.gold.call_forms import rebuild, tensors_in
 
 disturbs_operations = True
@@ -251,7 +252,7 @@ def passed_back(
     tensors: Sequence[Any],
     weights: Callable[[], Mapping[str, Any]],
     frozen: Collection[str] = (),
-) -> dict[str, Any]:
+) -> Mapping[str, Any]:
     """Return the gradients that `call` passes back to `tensors`, by number (`input.0`), and to its `weights`, by name
     (`weight.scale`, or `thawed.scale` if that was `frozen`); empty if it passes back none."""
     inputs = [item.detach().clone() for item in tensors]
@@ -267,7 +268,8 @@ def passed_back(
     total.abs().backward() if total.is_complex() else total.backward()
     found = {f"input.{number}": item.grad for number, item in enumerate(inputs) if item.requires_grad}
     found |= {f"{'thawed' if name in frozen else 'weight'}.{name}": item for name, item in weights().items()}
-    return {name: _as_numbers(gradient) for name, gradient in found.items() if gradient is not None}
+    found = {name: gradient for name, gradient in found.items() if gradient is not None}
+    return Computed(found, lambda name: _as_numbers(found[name]))
 
 
 def vjp(

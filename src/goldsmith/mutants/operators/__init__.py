@@ -16,7 +16,6 @@ PRECEDENCE = (
     "state",
     "vision",
     "stability",
-    "choices",
     "calls",
     "arrays",
     "slices",
