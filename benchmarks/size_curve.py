@@ -1,5 +1,5 @@
-"""How time, memory and disk grow with a model: `record` and `check` of a recipe with two cases, one with gradients, over
-a bare script that computes the same; 1 if a promise is broken.
+"""How time, memory and disk grow with a model: `record` and `check` of two cases, one with gradients, over a bare
+script that computes the same; 1 if a promise is broken.
 
 python benchmarks/size_curve.py [--millions 1 10 24 100] [--timeline]
 
@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import os
 import shutil
 import subprocess
@@ -203,9 +202,7 @@ def main(millions: list[float], *, timeline: bool) -> int:
         say(f"{os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}; a process with torch has {torch:.0f} MiB,")
         say("  on a model of no size " + ", ".join(f"{name} {cost.peak:.0f} MiB" for name, cost in nothing.items()))
         say("weights          seconds              peak in all, MiB       above torch, and that")
-        say(
-            "                 bare record  check    bare record  check     grows, x the weights   gold, x (weights + gradients)"
-        )
+        say("                 bare record  check    bare record  check     grows, x the weights   gold, x both")
         for million in millions:
             width = max(8, round((million * 1e6 / (8 * LAYERS)) ** 0.5))
             costs, sizes = run(width, folder, timeline=timeline)
