@@ -362,6 +362,9 @@ def test_preloading_starts_no_thread(library: Framework) -> None:
 def test_devices_that_are_listed_are_there(library: Framework) -> None:
     assert all(map(library.process.has_device, library.process.devices()))
     assert not library.process.has_device("no-such-device")
+    library.process.limit_memory("cpu", 2**30)
+    for device in ("cpu", *library.process.devices()):
+        library.process.settle(device)
 
 
 def test_the_environment_names_the_library(library: Framework) -> None:
