@@ -8,6 +8,7 @@ import importlib
 import json
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -221,7 +222,27 @@ def test_a_device_that_is_not_here_is_a_device(line: str, tmp_path: Path) -> Non
     with pytest.raises(Exception) as caught:  # noqa: PT011
         eval(line, {"torch": torch})
     frames = (Frame(str(tmp_path / "x.py"), 1, "f", line),)
-    assert _kind_of(caught.value, None, frames, None)[0] == "device"  # type: ignore[arg-type]
+    job: Any = SimpleNamespace(device="cpu", folder=str(tmp_path), root=str(tmp_path), recipe="")
+    assert _kind_of(caught.value, job, frames, None)[0] == "device"
+
+
+@pytest.mark.parametrize(
+    ("device", "text", "kind"),
+    [
+        ("cuda", "CUDA error: an illegal memory access was encountered", "raised"),
+        ("cuda:0", "CUDA error: device-side assert triggered", "raised"),
+        ("cuda", "CUDA out of memory. Tried to allocate 80 GiB", "memory"),
+        ("cuda", "PyTorch is not linked with support for mps devices", "device"),
+        ("cpu", "CUDA error: no CUDA-capable device is detected", "device"),
+    ],
+)
+def test_what_goes_wrong_on_the_device_that_is_used_is_the_codes_own(
+    device: str, text: str, kind: str, tmp_path: Path
+) -> None:
+    from goldsmith.worker.failure_reasons import _kind_of
+
+    job: Any = SimpleNamespace(device=device, folder=str(tmp_path), root=str(tmp_path), recipe="")
+    assert _kind_of(RuntimeError(text), job, (), None)[0] == kind
 
 
 # --- odd values -----------------------------------------------------------------------------------------------------

@@ -84,7 +84,7 @@ def _kind_of(
         return "memory", words
     if isinstance(error, NotImplementedError) and frames and _raises(frames[-1]):
         return "stub", f"{_qualified(error)} is not written yet"
-    if _DEVICES.search(str(error)) or _in_torch_cuda(error):
+    if _lacks_device(error, job.device):
         return "device", words
     if _missing_package(error, job):
         return "package", words
@@ -133,6 +133,15 @@ def _qualified(error: BaseException) -> str:
     """Return the name of the function that raised, with its class."""
     frame = _last_frame(error.__traceback__)
     return frame.f_code.co_qualname if frame is not None else "a part"
+
+
+def _lacks_device(error: BaseException, device: str) -> bool:
+    """Say whether an error is about a device that is not here, and not about the one that is computed on: an illegal
+    address there is the code's own."""
+    kind, text = device.partition(":")[0], str(error)
+    if kind != "cpu" and kind in text.lower():
+        return False
+    return _DEVICES.search(text) is not None or (kind == "cpu" and _in_torch_cuda(error))
 
 
 def _in_torch_cuda(error: BaseException) -> bool:
