@@ -13,6 +13,7 @@ from typing import TypeVar
 import msgspec
 
 from goldsmith.check.check_context import CheckContext
+from goldsmith.check.compiled_cases import judge_compiled
 from goldsmith.check.corrected_parts import CorrectedParts
 from goldsmith.check.forbidden_use import find_forbidden
 from goldsmith.check.isolated_runs import attribute
@@ -70,7 +71,8 @@ def check(target: Target, submission: Submission, request: Request) -> Verdict:
     def judge(opened: OpenGold) -> Verdict:
         with _workspace(target, submission, request, opened) as (context, workspace):
             replayed, runs, provided = _replay(context, workspace, submission)
-            return _attribute(context, workspace, submission, replayed, runs, provided)
+            verdict = _attribute(context, workspace, submission, replayed, runs, provided)
+            return judge_compiled(context, workspace, verdict, replayed.layouts) if request.compiled else verdict
 
     return _bounded(target, submission, request, judge)
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
+import msgspec
+
 from goldsmith.check.replay_strategy import ReplayStrategy
 from goldsmith.check.replay_workspace import ReplayWorkspace, recipe_placements
 from goldsmith.check.request import OpenGold, Request
@@ -42,6 +44,13 @@ class CheckContext:
     @cached_property
     def judge(self) -> Judge:
         return Judge(self.golds, self.opened.adapter, self.target.overwriting == "differs", self.ruler)
+
+    @property
+    def compiled_judge(self) -> Judge:
+        """Return the judge of what is compiled: by the ruler for that, if there is one."""
+        there = msgspec.structs.replace(self.setting, compiled=True)
+        ruler = ruler_for(self.opened.gold.manifest.rulers, there) or self.ruler
+        return Judge(self.golds, self.opened.adapter, self.target.overwriting == "differs", ruler)
 
     @cached_property
     def setting(self) -> Setting:

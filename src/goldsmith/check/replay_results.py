@@ -163,6 +163,7 @@ def _credible(found: RecordedRun, workspace: Workspace) -> RunFacts:
         modules={model: tuple(filter(str.isprintable, names)) for model, names in found.modules.items()},
         extra={model: tuple(filter(is_name, names)) for model, names in found.extra.items()},
         pure=found.pure,
+        graphs=found.graphs,
         applied=found.applied,
         coverage=found.coverage,
         seconds=found.seconds,

@@ -42,6 +42,7 @@ class Request:
     evidence: Evidence | None = None
     solution_failures: SolutionFailures | None = None
     setting: Setting | None = None
+    compiled: bool = False
 
 
 @dataclass(frozen=True)

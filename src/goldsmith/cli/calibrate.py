@@ -30,7 +30,7 @@ def calibrate(
     device: str,
     dtype: str,
     tf32: bool,
-    compile: bool,
+    compiled: bool,
     threads: int | None,
     force: bool,
     no_wait: bool,
@@ -65,7 +65,7 @@ def calibrate(
         from goldsmith.workspace.lock import project_lock
 
         target = resolve(chosen)
-        setting = setting_of(device, dtype=dtype, tf32=tf32, compiled=compile)
+        setting = setting_of(device, dtype=dtype, tf32=tf32, compiled=compiled)
         more = {"threads": threads} if threads else {}
         options = options_of(target, device=device, **more)
         progress = make_progress(no_color)

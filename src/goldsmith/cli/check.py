@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 @report_formats("verdict")
 @option("--adapter", metavar="FILE", type=PATH, help="An adapter to use instead of the course's.")
 @option("--timeout", metavar="SECONDS", type=float, help="Stop a case after this much processor time.")
-@setting_options("Where models run.")
+@setting_options("Where models run.", "Run what agrees once more, compiled with torch.compile.")
 @flag("--allow-stale", help="Check against gold that is stale.")
 @course_options
 def check(
@@ -64,7 +64,7 @@ def check(
     device: str,
     dtype: str,
     tf32: bool,
-    compile: bool,
+    compiled: bool,
     allow_stale: bool,
     course: Path,
     json: bool,
@@ -101,6 +101,7 @@ def check(
         chosen = choose_subject(course, assignment, "check", ask=ask, no_color=no_color)
 
         from goldsmith.check.check import check as judge
+        from goldsmith.check.compiled_cases import COMPILING_TIMEOUT_S
         from goldsmith.check.request import Request
         from goldsmith.judge.evidence import Evidence
         from goldsmith.runs.setting import setting_of
@@ -114,9 +115,11 @@ def check(
                 allow_stale=allow_stale,
                 watcher=progress.watcher,
                 evidence=evidence,
-                setting=setting_of(device, dtype=dtype, tf32=tf32, compiled=compile),
+                setting=setting_of(device, dtype=dtype, tf32=tf32),
+                compiled=compiled,
             )
-            target = dataclasses.replace(target, device=device, case_timeout=timeout or target.case_timeout)
+            more = COMPILING_TIMEOUT_S if compiled else 0.0
+            target = dataclasses.replace(target, device=device, case_timeout=(timeout or target.case_timeout) + more)
             verdict = judge(target, opened, request)
         output.settings |= {"reveal": reveal, "verbose": verbose, "evidence": evidence, "gold": target.gold}
         output.show(verdict)

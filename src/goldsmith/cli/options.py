@@ -60,13 +60,15 @@ def output_options(function: Function) -> Function:
 DTYPES = ("own", "bfloat16", "float16", "float32")
 
 
-def setting_options(where: str) -> Callable[[Function], Function]:
-    """Add the options that say in which setting something runs: `device`, `dtype`, `tf32` and `compile`."""
+def setting_options(
+    where: str, compiled: str = "Compile models and functions with torch.compile."
+) -> Callable[[Function], Function]:
+    """Add the options that say in which setting something runs: `device`, `dtype`, `tf32` and `compiled`."""
     options = (
         option("--device", metavar="D", default="cpu", help=where),
         option("--dtype", type=click.Choice(DTYPES), default="own", help="The dtype of inputs and weights."),
         flag("--tf32", help="Allow TF32 in products of float32."),
-        flag("--compile", help="Compile models with torch.compile."),
+        flag("--compile", "--compiled", "compiled", help=compiled),
     )
     return lambda function: add_options(options, function)
 

@@ -97,3 +97,12 @@ class NoSuchCase(UsageError):
     def sentence(self) -> str:
         hint = f"did you mean {self.near[0]}?" if self.near else f"there are {', '.join(self.known)}."
         return f"there is no case {self.name}; {hint}"
+
+
+class CannotCompileHere(GoldsmithError):
+    """`check --compiled` where torch has nothing to compile with."""
+
+    reason: str
+
+    def sentence(self) -> str:
+        return f"nothing can be compiled here: {self.reason}; leave out --compiled, or run it elsewhere."

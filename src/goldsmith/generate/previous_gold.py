@@ -175,6 +175,10 @@ class PreviousGold:
         entry = self._entries[case.name]
         if (self.manifest is not None and self.manifest.calibration is not None) != measured:
             return False
+        if tuple(item.declared for item in entry.choices or () if not item.found) != case.choices:
+            return False
+        if (entry.unordered or ()) != case.unordered:
+            return False
         return pins_stand(case, {item.path: item.tolerance for item in entry.tensors if item.tolerance is not None})
 
     def noise(self, movements: Mapping[str, Movement]) -> MachineNoise | None:

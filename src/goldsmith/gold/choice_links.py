@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 CHANCE_BITS = 20.0
 """A link is believed if the chance that unrelated numbers look like it is below one in a million, for all that was
 tried together."""
+_MOVED_APART = 4.0
+"""What is chosen may be so many times as far from the best as noise has moved that."""
 MAX_TRIED = 2**26
 """Numbers in scores that are tried, those of all tensors together."""
 
@@ -59,8 +61,10 @@ def _layouts(path: str, value: Any, scores: Any) -> Iterator[Layout]:
                 yield layout
 
 
-def holds(layout: Layout, value: Any, scores: Any) -> bool:
-    """Say whether a choice is what the scores choose, at every position; of equal scores, any may be chosen."""
+def holds(layout: Layout, value: Any, scores: Any, gold: Any = None) -> bool:
+    """Say whether a choice is what the scores choose, at every position; of equal scores, any may be chosen. Of a
+    trial, whose noise may lie between the two, it is nearly so: as nearly as it has moved the best of `gold`'s
+    scores."""
     import numpy as np
 
     rows, chosen = layout.scores(scores), layout.chosen(value)
@@ -70,7 +74,13 @@ def holds(layout: Layout, value: Any, scores: Any) -> bool:
     distinct = np.sort(chosen, axis=-1)
     if (distinct[..., 1:] == distinct[..., :-1]).any():
         return False
-    return bool((np.take_along_axis(rows, chosen.astype(np.int64), -1) == best).all())
+    found = np.take_along_axis(rows, chosen.astype(np.int64), -1)
+    if gold is None:
+        return bool((found == best).all())
+    before = layout.scores(gold)
+    own = best_of(before, chosen.shape[-1], "")
+    moved = np.abs(np.take_along_axis(rows, own, -1) - np.take_along_axis(before, own, -1))
+    return bool((found >= best - _MOVED_APART * moved[np.isfinite(moved)].max(initial=0.0)).all())
 
 
 def evidence(layout: Layout, value: Any, scores: Any) -> float:

@@ -87,7 +87,7 @@ def _holds_in(layout: Layout, path: str, name: str, trials: Trials, trial: Mappi
     if path not in trial or name not in trial:
         return True
     value = (trials.gold[path] + trial[path]).astype("int64")
-    return holds(layout, value, trials.gold[name] + trial[name])
+    return holds(layout, value, trials.gold[name] + trial[name], trials.gold[name])
 
 
 def _measure(choice: Choice, trials: Trials, arrays: dict[str, Any]) -> Choice | None:

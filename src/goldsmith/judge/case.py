@@ -209,7 +209,7 @@ def _judge(verdict: CaseVerdict, met: str, criteria: Criteria, replayed: CaseRun
         notes.append(f"not compared, for it has none: {_first_few(left_out)}")
     first = replayed.first
     ordered = in_order_of(expected, actual, gold.entry.unordered or ())
-    ordered, excused = excuse_victims(ordered, gold, expected)
+    ordered, excused = excuse_victims(ordered, expected, gold.entry.choices or ())
     notes += [f"{shown_path(path)} is not judged where it follows another choice than gold's" for path in excused]
     natural = criteria.compare_once(
         "plain",
@@ -217,7 +217,7 @@ def _judge(verdict: CaseVerdict, met: str, criteria: Criteria, replayed: CaseRun
         guessing,
         lambda: criteria.compare_plain(ordered, expected, guessing, first.facts.created),
     )
-    natural, chosen = judge_choices(natural, ordered, gold, expected)
+    natural, chosen = judge_choices(natural, ordered, expected, gold.entry.choices or (), gold.choice_arrays)
     notes += tie_notes(chosen)
     notes += [
         f"{shown_path(leaf.path)} is {leaf.actual_dtype}, gold's is {leaf.gold_dtype}: no difference between numbers"
@@ -272,7 +272,8 @@ def _in_float64(
         return None, ""
     selected, _ = _select_leaves(replayed.values("float64"), wanted)
     beside = {**expected, **wanted}
-    selected, _ = excuse_victims(in_order_of(beside, selected, gold.entry.unordered or ()), gold, beside)
+    selected = in_order_of(beside, selected, gold.entry.unordered or ())
+    selected, _ = excuse_victims(selected, beside, gold.entry.choices or ())
     actual = {path: numbers_of(selected[path]) for path in wanted if is_number(selected.get(path))}
     for path in (path for path in actual if is_float64(wanted[path]) and not is_float64(actual[path])):
         inside = computed_dtype(actual[path], "float64")
@@ -343,7 +344,8 @@ def _with_side_effects(verdict: CaseVerdict, criteria: Criteria, replayed: CaseR
             continue
         second = in_order_of(first, second, criteria.gold.entry.unordered or ())
         again = criteria.compare_again(second, first)
-        again, _ = judge_choices(again, second, criteria.gold, criteria.expected)
+        choices, arrays = criteria.gold.entry.choices or (), criteria.gold.choice_arrays
+        again, _ = judge_choices(again, second, criteria.expected, choices, arrays)
         if not all(leaf.identical for leaf in again.leaves):
             notes.append("not the same to the last bit when it runs again")
         if not again.agrees:

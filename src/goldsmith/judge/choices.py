@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -21,22 +21,23 @@ from goldsmith.judge.bounds import spend
 from goldsmith.judge.decision import shown_path
 from goldsmith.judge.verdicts import ChoiceVerdict
 
-if TYPE_CHECKING:
-    from goldsmith.gold.load import GoldCase
-
 
 def judge_choices(
-    comparison: Comparison, actual: Mapping[str, Any], gold: GoldCase, expected: Mapping[str, Any]
+    comparison: Comparison,
+    actual: Mapping[str, Any],
+    expected: Mapping[str, Any],
+    choices: Sequence[Choice],
+    arrays: Mapping[str, Any],
 ) -> tuple[Comparison, tuple[ChoiceVerdict, ...]]:
     """Judge the choices among what was compared: a tie agrees. What has another shape or dtype stays wrong."""
-    known = {choice.path: choice for choice in gold.entry.choices or ()}
+    known = {choice.path: choice for choice in choices}
     leaves, verdicts = list(comparison.leaves), []
     for place, leaf in enumerate(leaves):
         choice = known.get(leaf.path)
-        arrays = _is_numeric(actual.get(leaf.path)) and _is_numeric(expected.get(leaf.path))
-        if choice is None or leaf.agrees or leaf.problem != "values" or not arrays:
+        both = (actual.get(leaf.path), expected.get(leaf.path))
+        if choice is None or leaf.agrees or leaf.problem != "values" or not all(map(_is_numeric, both)):
             continue
-        verdict = _judged(choice, as_numpy(expected[leaf.path]), as_numpy(actual[leaf.path]), gold, expected)
+        verdict = _judged(choice, as_numpy(expected[leaf.path]), as_numpy(actual[leaf.path]), arrays, expected)
         verdicts.append(verdict)
         if not verdict.wrong:
             leaves[place] = msgspec.structs.replace(leaf, agrees=True, problem="", excess=0.0, where="", guess="")
@@ -47,14 +48,14 @@ def judge_choices(
 
 
 def excuse_victims(
-    actual: Mapping[str, Any], gold: GoldCase, expected: Mapping[str, Any]
+    actual: Mapping[str, Any], expected: Mapping[str, Any], choices: Sequence[Choice]
 ) -> tuple[dict[str, Any], list[str]]:
     """Return what was recorded with gold's scores where a submission's are of another sequence, after another choice;
     and where that is so. That choice is judged by itself: it is a tie, or else wrong."""
     import numpy as np
 
     found, excused = dict(actual), []
-    for choice in gold.entry.choices or ():
+    for choice in choices:
         theirs, scores = actual.get(choice.path), actual.get(choice.scores)
         known = (theirs, scores, expected.get(choice.path), expected.get(choice.scores))
         if choice.steps is None or not choice.positions or not all(map(_is_numeric, known)):
@@ -91,16 +92,18 @@ def _like(numbers: Any, template: Any) -> Any:
     return arrays.cast(arrays.like(numbers, template), arrays.dtype(template))
 
 
-def _judged(choice: Choice, gold: Any, actual: Any, case: GoldCase, expected: Mapping[str, Any]) -> ChoiceVerdict:
+def _judged(
+    choice: Choice, gold: Any, actual: Any, arrays: Mapping[str, Any], expected: Mapping[str, Any]
+) -> ChoiceVerdict:
     known = ChoiceVerdict(path=choice.path, positions=choice.positions, close=choice.close)
-    scores = expected.get(choice.scores) if choice.scores else case.choice_arrays.get(f"{SCORES_PREFIX}{choice.path}")
-    widths = case.choice_arrays.get(f"{WIDTHS_PREFIX}{choice.path}")
+    scores = expected.get(choice.scores) if choice.scores else arrays.get(f"{SCORES_PREFIX}{choice.path}")
+    widths = arrays.get(f"{WIDTHS_PREFIX}{choice.path}")
     if scores is None or widths is None:
         why = "the noise of its scores is not known here, so it is compared exactly"
         return msgspec.structs.replace(known, wrong=1, why=why)
     numbers = as_numpy(scores)
     layout = Layout.of(choice, gold.shape, numbers.shape)
-    return _Walk(layout, layout.scores(numbers), widths, case.choice_arrays).verdict(known, gold, actual)
+    return _Walk(layout, layout.scores(numbers), widths, arrays).verdict(known, gold, actual)
 
 
 @dataclass
@@ -210,10 +213,10 @@ class _Walk:
         return None
 
 
-def tie_notes(verdicts: Sequence[ChoiceVerdict]) -> list[str]:
+def tie_notes(verdicts: Sequence[ChoiceVerdict], whose: str = "gold's") -> list[str]:
     """Say which choices are others than gold's, and as right."""
     return [
-        f"{count_of(item.ties, 'choice')} in {shown_path(item.path)} {'is' if item.ties == 1 else 'are'} not gold's "
+        f"{count_of(item.ties, 'choice')} in {shown_path(item.path)} {'is' if item.ties == 1 else 'are'} not {whose} "
         "and as right: rounding moves the scores there by more than they differ "
         f"({item.close} of {item.positions} are so near)"
         for item in verdicts

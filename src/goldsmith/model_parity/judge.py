@@ -13,6 +13,7 @@ from goldsmith.comparison.api import compare
 from goldsmith.comparison.results import Comparison
 from goldsmith.gold.arrays import is_array, numbers_of
 from goldsmith.gold.safetensors_reader import Bfloat16
+from goldsmith.judge.choices import judge_choices, tie_notes, unjudged_reason
 from goldsmith.judge.decision import (
     GIVE_TOLERANCE,
     cancellation,
@@ -109,6 +110,8 @@ class ValueJudge:
     def _case(self, name: str, runs: Runs, measured: Measured, wanted: Callable[[str], bool]) -> CaseVerdict:
         """Compare the values whose path is `wanted`, and decide as for a case of gold's."""
         natural = self._compared(runs.mine.values, runs.theirs.values, measured.own, wanted)
+        choices = () if self.request.tolerance_given else measured.own.choices
+        natural, chosen = judge_choices(natural, runs.theirs.values, runs.mine.values, choices, measured.own.arrays)
         wide = None
         if runs.wide is not None and not self.request.tolerance_given:
             exact = [
@@ -125,10 +128,14 @@ class ValueJudge:
             leaves=natural.leaves,
             judged_in=coarsest_dtype(natural),
             own_dtype_only=bool(runs.why_not),
+            chosen=chosen,
+            notes=tuple(tie_notes(chosen, "the reference's")),
         )
         verdict = decide(verdict, natural, wide)
         if not self.request.tolerance_given:
             verdict = _or_inconclusive(verdict, runs, measured, natural, wide)
+        doubt = unjudged_reason(chosen)
+        verdict = inconclusive(verdict, doubt) if doubt and verdict.outcome == AGREES else verdict
         if self.evidence is not None:
             in_wide = wide is not None and verdict.leaves == wide.leaves
             mine, theirs = runs.wide if in_wide and runs.wide else (runs.mine, runs.theirs)

@@ -10,6 +10,7 @@ import msgspec
 
 from goldsmith.gold.arrays import difference_of, is_array, leaf_facts, numbers_of
 from goldsmith.gold.calibration import CONTROLS, NARROWED, NOISE, ZERO, Calibrated, Trials, calibrate
+from goldsmith.gold.choices import OF_CHOICES, Choice
 from goldsmith.gold.facts import CaseFacts, FileFacts, LeafFacts
 from goldsmith.gold.files import NOISY_PREFIX
 from goldsmith.gold.precision import computed_dtype, is_float64, unit_of
@@ -17,6 +18,7 @@ from goldsmith.gold.safetensors_reader import Bfloat16
 from goldsmith.gold.tolerances import MOSTLY, NOISY_SAFETY, SAFETY, Tolerance, first_jump, with_floor
 from goldsmith.judge.policy import FINEST_OF_PARITY
 from goldsmith.judge.traces import Call, calls_in, farthest, in_order_of_return
+from goldsmith.model_parity.traced_choices import scores_in_calls
 from goldsmith.runs.conditions import OWN, WIDE
 from goldsmith.runs.implementation import GRADIENTS, INPUT_GRADIENTS, Implementation
 from goldsmith.runs.requests import RunRequest
@@ -25,7 +27,7 @@ from goldsmith.runs.run import Run
 QUICK = 4
 """How many draws of noise are taken unless told: their maximum is a third below that of a dozen, and tolerances are
 three times as large."""
-_WIDE_TRIALS = 2
+_WIDE_TRIALS, _TRACED_TRIALS = 2, 4
 MORE = 12
 """How many are taken, in each dtype, where so few do not decide."""
 _OTHER_BITS = 2.0**-40
@@ -44,6 +46,9 @@ class Limits:
 
     tolerances: dict[str, Tolerance] = field(default_factory=dict)
     noisy: dict[str, Any] = field(default_factory=dict)
+    choices: tuple[Choice, ...] = ()
+    arrays: dict[str, Any] = field(default_factory=dict)
+    """What choices were made from."""
 
 
 @dataclass
@@ -96,7 +101,10 @@ def measure_noise(
         changed = _noisy(untraced, 200 + number, coarser or OWN).under(unit=unit)
         attempt(f"{NARROWED}{number}", changed, gold)
     exact = _numbers(wide.values) if wide is not None else {}
-    calibrated = calibrate(facts, Trials(gold, differences, exact))
+    traced = request.under(traced=True)
+    noisy = [_noisy(traced, number, coarser or OWN) for number in range(1, _TRACED_TRIALS + 1)]
+    own, chosen = scores_in_calls(reference, plain, traced, noisy, differences)
+    calibrated = calibrate(facts, Trials({**gold, **own}, differences, exact, chosen))
     found.unfaithful = calibrated.unfaithful
     found.own = _limits(calibrated, gold)
     if wide is not None:
@@ -189,7 +197,8 @@ def _limits(calibrated: Calibrated, gold: Mapping[str, Any]) -> Limits:
     """Return the limits. Where much of a tensor is noise all of it is: few trials do not move every element."""
     import numpy as np
 
-    found = Limits(dict(calibrated.tolerances))
+    arrays = {name: item for name, item in calibrated.reference.items() if name.startswith(OF_CHOICES)}
+    found = Limits(dict(calibrated.tolerances), choices=tuple(calibrated.choices), arrays=arrays)
     for path, item in calibrated.tolerances.items():
         if item.noisy > MOSTLY * gold[path].size:
             found.noisy[path] = np.ones(gold[path].shape, dtype=bool)

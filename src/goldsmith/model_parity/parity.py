@@ -10,6 +10,7 @@ import functools
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import msgspec
 
@@ -34,6 +35,15 @@ from goldsmith.runs.implementation import OUTPUT, Implementation, Loaded
 from goldsmith.runs.requests import RunRequest
 
 SIDES = ("reference", "candidate")
+
+
+class _Compared(NamedTuple):
+    """Verdicts, the runs and the noise that they rest on, and whether more trials were made since it was near."""
+
+    cases: list[CaseVerdict]
+    runs: Runs
+    measured: Measured
+    near: bool
 
 
 def judge_parity(
@@ -106,7 +116,8 @@ class _Judging:
         for number, name in draws.items():
             self.on_step(f"trying {name}")
             request = self.both.plain(number).under(outputs=tuple(self.both.pairs.paths))
-            found = try_structure(self.both, self.judge, name, request, self.on_step)
+            compare = functools.partial(self._compare, "", request, None, self.on_step, traced=False)
+            found = try_structure(self.both, name, request, compare)
             if found is not None:
                 yield found
 
@@ -182,24 +193,10 @@ class _Judging:
         self.both.run(self.both.candidate, "candidate", self.both.their(base))
         gradients = self.both.request.gradients and self._has_gradients(base)
         request = base.under(gradients=gradients)
-        runs = self.both.both(request, traced=True)
-        told("measuring the reference's noise")
-        measured = self.both.measure(request, runs, told)
-        if measured.unfaithful:
-            raise Inconclusive("repeats", "the reference gives another answer when it runs again on the same inputs")
+        shared = functools.partial(self.both.is_shared_input, number) if gradients else None
+        cases, runs, measured, near = self._compare(prefix, request, shared, told, traced=True)
         for name in runs.mine.facts.overwrote:
             self.both.notes.append(f"the reference changes its input {name} in place")
-        shared = functools.partial(self.both.is_shared_input, number) if gradients else None
-        cases = self.judge.values(prefix, runs, measured, shared)
-        near = any(map(is_near, cases))
-        if near:
-            measured = self.both.measure(request, runs, told, more=True)
-            cases = self.judge.values(prefix, runs, measured, shared)
-        inside = self._rounded_inside(request, runs, measured, cases)
-        if inside:
-            runs = self.both.in_own_dtype(request, inside, traced=True)
-            measured = self.both.measure(request, runs, told, more=True)
-            cases = self.judge.values(prefix, runs, measured, shared)
         forward = cases[0]
         if self.both.request.steps:
             steps = f"{self.both.request.steps} step{'s' if self.both.request.steps > 1 else ''}"
@@ -228,6 +225,33 @@ class _Judging:
             side = "reference" if mine else "candidate"
             raise Inconclusive("random", random_words(mine or theirs, side, self.both.request.train))
         return looked
+
+    def _compare(
+        self,
+        prefix: str,
+        request: RunRequest,
+        shared: Callable[[str], bool] | None,
+        told: Callable[[str], None],
+        *,
+        traced: bool,
+    ) -> _Compared:
+        """Run both, and judge their values."""
+        runs = self.both.both(request, traced=traced)
+        told("measuring the reference's noise")
+        measured = self.both.measure(request, runs, told)
+        if measured.unfaithful:
+            raise Inconclusive("repeats", "the reference gives another answer when it runs again on the same inputs")
+        cases = self.judge.values(prefix, runs, measured, shared)
+        near = any(map(is_near, cases))
+        if near:
+            measured = self.both.measure(request, runs, told, more=True)
+            cases = self.judge.values(prefix, runs, measured, shared)
+        inside = self._rounded_inside(request, runs, measured, cases)
+        if inside:
+            runs = self.both.in_own_dtype(request, inside, traced=traced)
+            measured = self.both.measure(request, runs, told, more=True)
+            cases = self.judge.values(prefix, runs, measured, shared)
+        return _Compared(cases, runs, measured, near)
 
     def _depends_on_chance(self, base: RunRequest, measured: Measured) -> bool:
         """Say whether the candidate returns something else where it draws other random numbers."""
@@ -358,5 +382,5 @@ class _Judging:
             weights=self.carried,
             condition=(condition or arrangement(self.loaded)) if outcome == AGREES else "",
             adapter_lines=tuple(dict.fromkeys((*self.lines, *judged.lines))),
-            notes=tuple(dict.fromkeys(self.both.notes)),
+            notes=tuple(dict.fromkeys([*self.both.notes, *(note for case in cases for note in case.notes)])),
         )

@@ -7,16 +7,16 @@ with the reference's. What the reference does not stand either is not tried.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
 from goldsmith.errors.base import GoldsmithError
 from goldsmith.judge.verdicts import AGREES, DIFFERS, CaseVerdict, gravest
 from goldsmith.model_parity.both_sides import BothSides, Inconclusive, Runs
-from goldsmith.model_parity.judge import ValueJudge, is_finite, is_near
+from goldsmith.model_parity.judge import ValueJudge, is_finite
 from goldsmith.model_parity.noise import Measured
 from goldsmith.runs.conditions import WIDE
 from goldsmith.runs.requests import RunRequest
@@ -35,6 +35,11 @@ AGAIN: Mapping[str, tuple[Mapping[str, Any], str]] = MappingProxyType(
 """By name, the conditions of a further run on the same inputs, and what it means if it differs."""
 COMPILED = "compiled"
 PREVIOUS_OUTPUT, OWN_MEMORY, LIBRARIES = "previous output", "memory of its own", "libraries as they were"
+
+
+class _HasCases(Protocol):
+    @property
+    def cases(self) -> Sequence[CaseVerdict]: ...
 
 
 def try_again(
@@ -75,27 +80,27 @@ def _left_behind(runs: Runs, last: Run, *, recycled: bool) -> Iterator[CaseVerdi
 
 
 def try_structure(
-    both: BothSides, judge: ValueJudge, name: str, request: RunRequest, told: Callable[[str], None]
+    both: BothSides, name: str, request: RunRequest, compare: Callable[[], _HasCases]
 ) -> CaseVerdict | None:
     """Compare both on inputs with structure; None, with a note, where nothing can be said there."""
     try:
         mine = both.reference.run(request)
-    except GoldsmithError as problem:  # the GPU refuses to go on
-        both.notes.append(f"not tried: {name}, since the reference fails there: {problem.sentence()}")
+    except GoldsmithError as problem:  # an assertion on a GPU, after which nothing runs there
+        both.notes.append(f"not tried: {name}: {problem.sentence()}")
         return None
-    if mine.facts.failure is not None or not all(is_finite(mine.values[path]) for path in judge.paths):
-        what = "fails there" if mine.facts.failure is not None else "returns numbers there that are not finite"
-        both.notes.append(f"not tried: {name}, since the reference itself {what}")
+    failed = mine.facts.failure is not None
+    if failed or not all(is_finite(mine.values[path]) for path in both.pairs.paths):
+        why = "fails there" if failed else "returns numbers there that are not finite"
+        both.notes.append(f"not tried: {name}, since the reference itself {why}")
         return None
     theirs = both.candidate_run(both.their(request))
     if theirs.facts.failure is not None:
         return _wrong(name, "raised", f"it fails there: {theirs.facts.failure.message}")
-    runs = both.both(request, traced=False)
-    for more in (False, True):
-        verdict = judge.values("", runs, both.measure(request, runs, told, more=more), None)[0]
-        if not is_near(verdict):
-            break
-    verdict = msgspec.structs.replace(verdict, name=name)
+    try:
+        verdict = msgspec.structs.replace(compare().cases[0], name=name)
+    except Inconclusive as problem:
+        both.notes.append(f"not decided: {name}: {problem}")
+        return None
     if verdict.outcome not in (AGREES, DIFFERS):
         both.notes.append(f"not decided: {name}: {verdict.reason}")
         return None

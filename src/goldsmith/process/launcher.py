@@ -120,9 +120,9 @@ def watch(
     started = time.monotonic()
     woken = False
     clocks = [Clock(child.pid) for child in children]
-    while any(child.running() for child in children):
+    while any(child.running() for child in children) and not until():
         children[0].report(watcher)
-        if until():  # asked once its events were read: a byte says that they are there, and sleeping again takes 20 ms
+        if woken and until():  # what the byte was about: to sleep before it is asked again would take 20 ms
             break
         watcher.on_tick()
         overrun = next(filter(None, (clock.overrun(timeout) for clock in clocks)), "")

@@ -101,6 +101,7 @@ class CallValues:
                 limits, trials = measured.own, QUICK
         judged = {f"{OUTPUT}.{path}" if path else OUTPUT for path in number_paths(value)}
         wanted = [path for path in _trusted(limits) if path in judged] if wide is not None else []
+        choices = tuple(item for item in limits.choices if item.path in judged)
         return ToKeep(
             value=value,
             inputs=inputs,
@@ -109,6 +110,12 @@ class CallValues:
             tolerances={path: item for path, item in limits.tolerances.items() if path in judged},
             noisy={path: item for path, item in limits.noisy.items() if path in judged},
             reference={path: numbers_of(wide.values[path]) for path in wanted} if wide is not None else {},
+            choices=choices,
+            choice_arrays={
+                name: item
+                for name, item in limits.arrays.items()
+                if name.partition(":")[2] in {choice.path for choice in choices}
+            },
             trials=tuple(f"{NOISE}{number + 1}" for number in range(trials)),
             note=_too_noisy(limits, value),
         )

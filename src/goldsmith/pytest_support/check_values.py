@@ -26,6 +26,7 @@ from goldsmith.foundation.nested import walk
 from goldsmith.frameworks.framework import is_module
 from goldsmith.gold.arrays import is_array
 from goldsmith.gold.labels import Labels
+from goldsmith.judge.choices import judge_choices
 from goldsmith.pytest_support.call_values import Callee, CallValues, judge_call, why_undecided
 from goldsmith.pytest_support.compared_values import compare_values, number_paths
 from goldsmith.pytest_support.differences import difference_text
@@ -236,6 +237,9 @@ class _OneCheck:
             noisy=noisy,
             equal_nan=options.equal_nan,
         )
+        if not options.is_own:
+            choices = [item for item in kept.choices if item.path not in own]
+            found, _ = judge_choices(found, dict(walk(actual)), dict(walk(gold)), choices, kept.choice_arrays)
         dtype, mine, theirs = "", actual, gold
         if call is not None and not options.is_own:
             found, dtype = judge_call(found, wide, reference, tolerances, noisy)

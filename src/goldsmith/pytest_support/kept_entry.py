@@ -10,6 +10,7 @@ import msgspec
 
 from goldsmith._version import __version__
 from goldsmith.comparison.leaves import FORMS, Form
+from goldsmith.gold.choices import Choice
 from goldsmith.gold.facts import CaseFacts, Environment, FileFacts, WeightFacts
 from goldsmith.gold.labels import as_texts
 from goldsmith.gold.manifest import CaseEntry, Provenance, TensorEntry, case_entry
@@ -35,6 +36,8 @@ class ToKeep:
     tolerances: Mapping[str, Tolerance] = field(default_factory=dict)
     noisy: Mapping[str, Any] = field(default_factory=dict)
     reference: Mapping[str, Any] = field(default_factory=dict)
+    choices: tuple[Choice, ...] = ()
+    choice_arrays: Mapping[str, Any] = field(default_factory=dict)
     trials: tuple[str, ...] = ()
     note: str = ""
     """What the person who records it should know."""
@@ -64,7 +67,7 @@ class ToKeep:
             config={key: item for key, item in about.items() if key in (TEST, CHECK) or item}
             | {FROM_CALL: self.inputs is not None},
         )
-        return _with_defaults(case_entry(facts, self.tolerances, "", reference))
+        return _with_defaults(case_entry(facts, self.tolerances, "", reference, choices=self.choices))
 
 
 def case_name(test: str, check: str) -> str:

@@ -23,6 +23,7 @@ from goldsmith.foundation.ownership import remove_tree
 from goldsmith.frameworks.framework import framework_of
 from goldsmith.generate.recording import file_entry
 from goldsmith.gold.arrays import is_array
+from goldsmith.gold.choices import Choice
 from goldsmith.gold.facts import WeightFacts
 from goldsmith.gold.files import NOISY_PREFIX, REFERENCE_SUFFIX, read_back, write_arrays, write_payload
 from goldsmith.gold.labels import from_texts
@@ -90,6 +91,24 @@ class KeptCheck:
     def reference(self) -> dict[str, Any]:
         """Return the results in float64 by path in the value, where they are known."""
         return {path_in_value(path): array for path, array in self._case.reference.items()}
+
+    @property
+    def choices(self) -> tuple[Choice, ...]:
+        """Return what was chosen by scores, by path in the value."""
+        return tuple(
+            msgspec.structs.replace(
+                item, path=path_in_value(item.path), scores=path_in_value(item.scores) if item.scores else ""
+            )
+            for item in self._case.entry.choices or ()
+        )
+
+    @property
+    def choice_arrays(self) -> dict[str, Any]:
+        found = {}
+        for name, array in self._case.choice_arrays.items():
+            kind, _, path = name.partition(":")
+            found[f"{kind}:{path_in_value(path)}"] = array
+        return found
 
 
 # --- reading
@@ -294,7 +313,8 @@ def _fill(staging: Staging, place: KeptPlace, new: ToKeep, about: Mapping[str, s
     except (TypeError, ValueError) as error:
         raise CannotKeep(f"the value does not fit into a file ({error})", "convert it to usual dtypes") from None
     files = [file_entry(path)]
-    beside = {**new.reference, **{NOISY_PREFIX + name: item for name, item in new.noisy.items()}}
+    noisy = {NOISY_PREFIX + name: item for name, item in new.noisy.items()}
+    beside = {**new.reference, **noisy, **new.choice_arrays}
     if beside:
         write_arrays(beside, staging.folder / f"{_STEM}{REFERENCE_SUFFIX}")
         files.append(file_entry(staging.folder / f"{_STEM}{REFERENCE_SUFFIX}"))

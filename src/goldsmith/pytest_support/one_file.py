@@ -15,6 +15,7 @@ import msgspec
 from goldsmith.errors.gold import GoldUnreadable, NewerGold
 from goldsmith.foundation.nested import leaves_in, walk
 from goldsmith.gold.arrays import leaf_facts
+from goldsmith.gold.choices import Choice
 from goldsmith.gold.facts import Environment, FileFacts, WeightFacts
 from goldsmith.gold.load import Gold, GoldCase
 from goldsmith.gold.manifest import CONFLICT, CaseEntry, FileEntry, Manifest, Stamp, digest_of
@@ -50,7 +51,7 @@ def one_file_of(folder: Path) -> Path:
 
 def encode_small(new: ToKeep, about: Mapping[str, Any]) -> bytes | None:
     """Return the text of a check; None if it is too large for text, or text would change it."""
-    parts = (new.value, new.inputs or {}, new.weights or {}, new.noisy, new.reference)
+    parts = (new.value, new.inputs or {}, new.weights or {}, new.noisy, new.reference, new.choice_arrays)
     if not all(is_short(part) for part in parts) or sum(1 for _ in leaves_in(list(parts))) > _MOST_LEAVES:
         return None
     try:
@@ -79,6 +80,8 @@ def _call_as_json(new: ToKeep) -> dict[str, Any]:
         "tolerances": {path: msgspec.to_builtins(item) for path, item in new.tolerances.items()},
         "noisy": value_as_json(dict(new.noisy)),
         "reference": value_as_json(dict(new.reference)),
+        "choices": [msgspec.to_builtins(item) for item in new.choices],
+        "choice_arrays": value_as_json(dict(new.choice_arrays)),
         "trials": list(new.trials),
     }
     return {**found, **{name: item for name, item in measured.items() if item}}
@@ -110,7 +113,7 @@ class _TextCase(GoldCase):
 
     def filled(self, payload: dict[str, Any], kept: ToKeep) -> _TextCase:
         self.__dict__["data"] = payload  # as `cached_property` keeps it
-        self.__dict__["_kept"] = (dict(kept.reference), dict(kept.noisy))
+        self.__dict__["_kept"] = (dict(kept.reference), dict(kept.noisy), dict(kept.choice_arrays))
         return self
 
 
@@ -159,6 +162,8 @@ def _to_keep(given: Mapping[str, Any]) -> ToKeep:
         tolerances=tolerances,
         noisy=value_from_json(call.get("noisy", {})),
         reference=value_from_json(call.get("reference", {})),
+        choices=tuple(msgspec.convert(item, Choice) for item in call.get("choices", ())),
+        choice_arrays=value_from_json(call.get("choice_arrays", {})),
         trials=tuple(call.get("trials", ())),
     )
 

@@ -11,8 +11,10 @@ from goldsmith.comparison.against_gold import compare_case
 from goldsmith.comparison.results import Comparison
 from goldsmith.errors.pytest import GoldMismatch, NoSuchOutput
 from goldsmith.errors.recipe import RecipeMisuse
-from goldsmith.gold.arrays import leaves_of
+from goldsmith.gold.arrays import judged_part, leaves_of
 from goldsmith.gold.load import GoldCase
+from goldsmith.gold.row_sets import in_order_of
+from goldsmith.judge.choices import judge_choices, unjudged_reason
 from goldsmith.weights.values import snapshot
 
 _TRAINED = "model_state_dict"
@@ -70,7 +72,12 @@ def _beside(leaves: Mapping[str, Any], case: GoldCase, name: str) -> Comparison 
     if place is None:
         return None
     actual = {place.path + path.removeprefix(name): leaf for path, leaf in leaves.items()}
-    found = compare_case(actual, leaves_of({place.path: place.value}), case)
+    gold, expected = leaves_of({place.path: place.value}), judged_part(case.data)
+    actual = in_order_of(gold, actual, case.entry.unordered or ())
+    found = compare_case(actual, gold, case)
+    found, chosen = judge_choices(found, actual, expected, case.entry.choices or (), case.choice_arrays)
+    if unjudged_reason(chosen):
+        raise GoldMismatch(unjudged_reason(chosen))
     named = [msgspec.structs.replace(leaf, path=name + leaf.path.removeprefix(place.path)) for leaf in found.leaves]
     return msgspec.structs.replace(found, leaves=tuple(named))
 

@@ -37,7 +37,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         one that is traced is compared with gold's own trace."""
         if wanted.precision != OWN or wanted.traced:
             return wanted
-        return wanted.but(precision=self.dtype, tf32=self.tf32, compiled=self.compiled)
+        return wanted.but(precision=self.dtype, tf32=self.tf32, compiled=self.compiled or wanted.compiled)
 
 
 PLAIN_SETTING = Setting()

@@ -14,7 +14,7 @@ import msgspec
 from goldsmith.errors.recipe import RecipeMisuse
 from goldsmith.foundation.syntax import syntax_tree
 from goldsmith.foundation.wording import in_words
-from goldsmith.frameworks.framework import active
+from goldsmith.frameworks.framework import CannotCompile, active
 from goldsmith.instruments.own_files import OwnFiles
 from goldsmith.process.messages import Job, ReplayJob
 from goldsmith.recipe.missing_parts import MissingPartUsed, unfinished
@@ -73,6 +73,8 @@ def _kind_of(
     words = in_words(error)
     if isinstance(error, CannotPlace):
         return "weights", str(error)
+    if isinstance(error, CannotCompile):
+        return "compiler", str(error)
     if isinstance(error, NeedsOwnForm):
         others = [item.name for item in active() if item.models.TYPES and item.name != getattr(job, "library", "")]
         return "form", f"this case needs a {' or '.join(others)} form: {error}"

@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 from goldsmith.foundation.nested import leaves_in, walk
 from goldsmith.foundation.wording import in_words
 from goldsmith.frameworks.devices import settle
-from goldsmith.frameworks.framework import Watch, active, arrays_of, models_of
+from goldsmith.frameworks.framework import Watch, active, arrays_of, library_of, models_of
 from goldsmith.gold.arrays import is_array, judged_part
 from goldsmith.gold.files import trace_as_bytes
 from goldsmith.instruments.coverage import Coverage
@@ -44,6 +44,7 @@ from goldsmith.weights.gold_inputs import GoldInputs
 from goldsmith.weights.loaded import LoadedModel
 from goldsmith.weights.rules import Adapter, read_adapter
 from goldsmith.worker.adapter_calls import adapt_calls, adapt_recipe
+from goldsmith.worker.compiled_calls import compiling_functions
 from goldsmith.worker.crossing_calls import cross_recipe, uncrossed
 from goldsmith.worker.failure_reasons import cause_of, unfinished_imports
 from goldsmith.worker.isolated_calls import run_alone
@@ -149,6 +150,7 @@ class ReplaySession(Session):
             applied=case.changes is None or case.changes.applied,
             pure=self.watch.pure and not case.rounded,
             rounded_to=self.watch.rounded_to,
+            graphs=self.watch.graphs,
             unfinished=unfinished_imports(self.job),
             seconds=time.monotonic() - started,
         )
@@ -165,6 +167,8 @@ class ReplaySession(Session):
         with conditions(wanted) as self.watch, contextlib.ExitStack() as stack:
             for item in watching:
                 stack.enter_context(item)
+            if wanted.compiled:
+                stack.enter_context(compiling_functions(self.job))
             if changed:
                 stack.enter_context(
                     refusing(f"it changes its input {changed}, which no function of another library can")
@@ -217,7 +221,9 @@ class ReplaySession(Session):
             changes = ModelPerturbation(wanted.perturbation, self.seed, dict(given.inputs))
         own_code = self.own_code if wanted.traced else None
         device = wanted.device or self.device
-        return ReplayCase(definition, self.seed, device, given, own_code=own_code, changes=changes)
+        return ReplayCase(
+            definition, self.seed, device, given, own_code=own_code, changes=changes, compiled=wanted.compiled
+        )
 
     def announce(self, name: str, number: int, of: int) -> None:
         self._on_case(name, number, of)
@@ -245,9 +251,10 @@ class ReplayCase(Case):
         *,
         own_code: OwnCode | None = None,
         changes: ModelPerturbation | None = None,
+        compiled: bool = False,
     ) -> None:
         super().__init__(definition, seed, device, given, own_code=own_code)
-        self.changes = changes
+        self.changes, self._compiled = changes, compiled
         self._adapter = given.adapter
         self._tracing = own_code is not None
         self._aliased: list[Note] = []
@@ -283,6 +290,9 @@ class ReplayCase(Case):
                 given = {key: value for key, value in options.items() if key not in _OPTIONS}
                 build = functools.partial(models.build, factory, args, given, self.device)
                 self.changes.initial(name, self._initial_draws(name, build))
+        library = library_of(model)
+        if self._compiled and library is not None:
+            model = library.numerics.compiled(model)
         known = models_of(model)
         if self._tracing and known is not None:
             self._weight_use[name] = known.WeightUse(model)

@@ -32,6 +32,7 @@ class TrialChoices:
         self._whole = {path: as_numpy(leaf) for path, leaf in leaves.items() if _is_whole(leaf)}
         self._searched = False
         self._links: dict[str, tuple[str, Layout]] = {}
+        self._calm: dict[str, Any] = {}
 
     def of(self, trial: Conditions) -> Choices:
         """Return what a case needs to score gold's own choices in a trial."""
@@ -62,6 +63,7 @@ class TrialChoices:
             found = find_links(whole, scores)
         for path, (name, choice) in found.items():
             self._links[path] = name, Layout.of(choice, whole[path].shape, scores[name].shape)
+            self._calm[name] = scores[name]
         self._note_links()
 
     def _note_links(self) -> None:
@@ -80,7 +82,8 @@ class TrialChoices:
             if name not in scores or path not in values:
                 continue
             value = as_numpy(values[path])
-            if value.shape != self._whole[path].shape or not holds(layout, value, scores[name]):
+            alike = (value.shape, scores[name].shape) == (self._whole[path].shape, self._calm[name].shape)
+            if not alike or not holds(layout, value, scores[name], self._calm[name]):
                 del self._links[path]
                 self._note_links()
             else:

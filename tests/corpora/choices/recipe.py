@@ -17,7 +17,7 @@ def with_ties(weights, *pairs):
 def language(case, dtype=torch.float32):
     embed = case.input("embed", lambda: (2 * torch.randn(19, 24)).to(dtype))
     unit = torch.finfo(dtype).eps
-    pairs = ((3, 11, unit), (16, 5, 40 * unit))
+    pairs = ((3, 11, unit), (16, 5, 40 * unit), (12, 8, 40 * unit), (18, 1, 40 * unit), (10, 2, 40 * unit))
     out = case.input("out", lambda: with_ties(torch.randn(24, 19).to(dtype), *pairs))
     return embed, out
 

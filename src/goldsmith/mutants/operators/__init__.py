@@ -16,6 +16,7 @@ PRECEDENCE = (
     "state",
     "vision",
     "stability",
+    "choices",
     "calls",
     "arrays",
     "slices",

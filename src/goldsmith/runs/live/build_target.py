@@ -81,6 +81,8 @@ def _from_target(job: SideJob) -> Built:
         benchmark if is_benchmark else _import(file, job.root, wanted=_TARGET_FORMS, is_installed=bool(job.packages))
     )
     assert module is not None
+    if before is not None:
+        before.found()  # what an import changes is put back by what follows
     found = adopted(_attribute(module, name))
     seed_everything(job.seed, threads=job.threads, device=job.device)
     target = _make(found, job, vars(module), benchmark)

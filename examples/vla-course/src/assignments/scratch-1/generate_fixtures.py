@@ -233,7 +233,13 @@ def generation(case):
     """Greedy decoding past the model's longest context."""
     model = case.model(DecoderOnlyTransformer, **SMALL, weights="stress")
     prompt = case.input("prompt", lambda: torch.randint(0, 61, (2, 5)))
-    case.record("tokens", generate(model, prompt, max_new_tokens=30))
+
+    @torch.no_grad()
+    def scores(tokens):
+        return torch.stack([case.first(model(tokens[:, max(0, end - 16) : end]))[:, -1] for end in range(5, 35)], dim=1)
+
+    case.choice("tokens", generate(model, prompt, max_new_tokens=30), scores=scores, steps=1)
+    case.continues("tokens", lambda tokens: generate(model, tokens, max_new_tokens=35 - tokens.shape[1]))
 
 
 @gs.case
