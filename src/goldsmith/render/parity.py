@@ -81,7 +81,8 @@ def _explain(console: Console, case: CaseVerdict) -> None:
     said = any(line.endswith(leaf_words.how_far(first).removeprefix("is off ")) for line in sources)
     leaf, far = leaf_words.leaf_name(case, first), leaf_words.how_far(first)
     print_line(console, Text(f"  {leaf}:" if said else f"  {leaf} {far}"))
-    for line in leaf_words.leaf_lines(first, reveal=True, gold=words.REFERENCE):
+    lines = leaf_words.leaf_lines(first, reveal=True, gold=words.REFERENCE)
+    for line in (*lines, *leaf_words.choice_lines(case, first, reveal=True)):
         print_line(console, Text("    "), line)
 
 
