@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -52,6 +52,8 @@ class ValueJudge:
     weights: Collection[str]
     mixed: bool
     evidence: Evidence | None
+    in_float64: dict[str, bool] = field(default_factory=dict)
+    """By case, whether both agree in float64; what did not run there is left out."""
 
     def values(
         self, prefix: str, runs: Runs, measured: Measured, shared: Callable[[str], bool] | None
@@ -120,6 +122,8 @@ class ValueJudge:
             ]
             wide = self._compared(exact[0], exact[1], measured.wide, wanted)
             wide = wide if wide.leaves else None
+        if wide is not None:
+            self.in_float64[name] = wide.agrees
         verdict = CaseVerdict(
             name=name,
             title="",

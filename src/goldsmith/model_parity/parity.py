@@ -27,6 +27,7 @@ from goldsmith.model_parity.modules import ModuleJudge
 from goldsmith.model_parity.noise import Measured, calls_of
 from goldsmith.model_parity.output_pairs import CannotPairOutputs
 from goldsmith.model_parity.result import CarriedWeights, ParityReport
+from goldsmith.model_parity.routing import with_routing
 from goldsmith.model_parity.trials import try_again, try_compiled, try_structure
 from goldsmith.model_parity.weight_words import agrees_without, guess_notes
 from goldsmith.model_parity.words import arrangement, random_words, unseen_words
@@ -197,6 +198,8 @@ class _Judging:
         cases, runs, measured, near = self._compare(prefix, request, shared, told, traced=True)
         for name in runs.mine.facts.overwrote:
             self.both.notes.append(f"the reference changes its input {name} in place")
+        if not self.both.request.tolerance_given:
+            cases = with_routing(cases, self.both.reference, request, runs, measured, self.judge)
         forward = cases[0]
         if self.both.request.steps:
             steps = f"{self.both.request.steps} step{'s' if self.both.request.steps > 1 else ''}"

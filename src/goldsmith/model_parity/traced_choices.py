@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from goldsmith.gold.arrays import as_numpy, dtype_name, is_array
 from goldsmith.gold.choice_links import as_found, find_links, holds
 from goldsmith.gold.choices import SCORES_PREFIX, Choice, Layout
+from goldsmith.gold.safetensors_reader import Bfloat16
 from goldsmith.judge.traces import Call, calls_in
 from goldsmith.runs.implementation import OUTPUT, Implementation
 from goldsmith.runs.requests import RunRequest
@@ -78,3 +80,21 @@ def _is_whole(path: str, value: Any) -> bool:
 
 def _is_inexact(value: Any) -> bool:
     return is_array(value) and dtype_name(value).startswith(("float", "bfloat"))
+
+
+def returned_scores(ran: Run) -> Iterator[tuple[str, Any]]:
+    """Yield the floating-point arrays with rows that modules returned in a run, by name."""
+    seen: Counter[str] = Counter()
+    for call in calls_in(ran.trace) if ran.trace is not None else ():
+        for output in call.outputs:
+            array = as_scores(output)
+            if array is not None and array.ndim > 1:
+                seen[call.label] += 1
+                yield f"{call.label}{f', number {seen[call.label]}' if seen[call.label] > 1 else ''}", array
+
+
+def as_scores(value: Any) -> Any:
+    """Return floating-point numbers as an array; None for anything else."""
+    if isinstance(value, Bfloat16):
+        return as_numpy(value).astype("float64")
+    return as_numpy(value).astype("float64") if _is_inexact(value) else None

@@ -43,3 +43,52 @@ def test_a_token_that_ties_agrees_and_one_that_does_not_differs(scores: bool) ->
     wrong = compared(off=0.5, scores=scores)
     assert wrong["outcome"] == "differs"
     assert "times what noise explains" in wrong["cases"][0]["chosen"][0]["why"]
+
+
+class Expert(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.up, self.down = nn.Linear(24, 48), nn.Linear(48, 24)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.down(torch.relu(self.up(x)))
+
+
+class Experts(nn.Module):
+    """Sends each row to its two best experts. Made otherwise, scores are summed in parts, or something is wrong."""
+
+    def __init__(self, kind: str = "") -> None:
+        super().__init__()
+        self.kind = kind
+        self.before, self.gate = nn.Linear(24, 24), nn.Linear(24, 6, bias=False)
+        self.experts = nn.ModuleList(Expert() for _ in range(6))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = self.before(x)
+        weight = self.gate.weight
+        scores = (
+            sum(x[:, i : i + 4] @ weight[:, i : i + 4].T for i in (20, 16, 12, 8, 4, 0)) if self.kind else self.gate(x)
+        )
+        scores = scores + 0.05 * (torch.arange(6) == 1) if self.kind == "biased" else scores
+        shares, chosen = scores.softmax(-1).topk(2, dim=-1)
+        out = torch.zeros_like(x)
+        for number, expert in enumerate(self.experts):
+            for rank in range(2):
+                rows = chosen[:, rank] == number
+                if rows.any():
+                    out[rows] = out[rows] + shares[rows, rank, None] * expert(x[rows])
+        return out + 1e-2 * (torch.arange(len(x)) == 5)[:, None] if self.kind == "one row" else out
+
+
+@pytest.mark.parametrize(("kind", "outcome"), [("in parts", "agrees"), ("biased", "differs"), ("one row", "differs")])
+def test_a_route_that_flips_by_rounding_is_told_as_such(kind: str, outcome: str) -> None:
+    torch.manual_seed(0)
+    reference = Experts()
+    with torch.no_grad():
+        reference.gate.weight[1] = reference.gate.weight[4] * (1 - 5e-8)
+    found = goldsmith.parity(reference, Experts(kind), torch.randn(256, 24)).to_dict()
+    assert found["outcome"] == outcome
+    told = any(
+        "of 256 rows otherwise than in the reference: by its own scores in gate" in note for note in found["notes"]
+    )
+    assert told == (kind == "in parts")
