@@ -86,9 +86,10 @@ def test_a_route_that_flips_by_rounding_is_told_as_such(kind: str, outcome: str)
     reference = Experts()
     with torch.no_grad():
         reference.gate.weight[1] = reference.gate.weight[4] * (1 - 5e-8)
-    found = goldsmith.parity(reference, Experts(kind), torch.randn(256, 24)).to_dict()
+    x = torch.randn(256, 24)
+    found = goldsmith.parity(reference, Experts(kind), x).to_dict()
     assert found["outcome"] == outcome
     told = any(
         "of 256 rows otherwise than in the reference: by its own scores in gate" in note for note in found["notes"]
     )
-    assert told == (kind == "in parts")
+    assert told == (kind == "in parts"), found["notes"]
