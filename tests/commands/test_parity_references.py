@@ -126,17 +126,25 @@ def test_a_reference_that_moved_between_revisions_is_named_and_by_how_much(tmp_p
         f="from net.core import FACTOR\ndef f(x):\n    return FACTOR * x\n",
     )
     commit(tmp_path, "one")
+    write(tmp_path, unrelated="")
+    commit(tmp_path, "nothing of it")
     write(tmp_path, src__net__core="FACTOR = 2.001\n")
+    write(tmp_path, here=f"import sys\nsys.path.insert(0, {str(tmp_path / 'src')!r})\nfrom f import f\n")
     commit(tmp_path, "two")
     write(tmp_path, src__net__core="FACTOR = 1 / 0\n", new="def f(x):\n    return x + x\n")
+    versions = ("--with", "HEAD~2", "--with", "HEAD~1", "--with", "HEAD")
     path = {"PYTHONPATH": str(tmp_path / "src")}
-    found = run(tmp_path, "f.py:f", "new.py:f", "--with", "HEAD~1", "--with", "HEAD", *X, new_workers=True, **path)
+    found = run(tmp_path, "f.py:f", "new.py:f", *versions, *X, new_workers=True, **path)
     assert found.code == 3, found.out + found.err
-    told = "new.py:f: agrees with f.py:f (HEAD~1); the reference moved from f.py:f (HEAD~1) to f.py:f (HEAD): "
-    assert f"{told}the output by 5.0e-04 of its size" in said(found)
+    told = "the reference moved from f.py:f (HEAD~1) to f.py:f (HEAD): the output by 5.0e-04 of its size"
+    assert f"new.py:f: agrees with f.py:f (HEAD~2) and f.py:f (HEAD~1); {told}" in said(found)
     one = run(tmp_path, "f.py:f", "new.py:f", "--with", "HEAD~1", *X, "--json", new_workers=True, **path)
     assert (one.code, candidate(one)["references"]) == (0, None)
     assert not (tmp_path / ".goldsmith").exists()
+    write(tmp_path, src__net__core="FACTOR = 2.0\n")
+    elsewhere = run(tmp_path, "here.py:f", "new.py:f", "--with", "HEAD", *X, new_workers=True)
+    assert elsewhere.code == 3, elsewhere.out
+    assert f"imports net.core from {tmp_path}/src/net/core.py, which is not of HEAD" in said(elsewhere)
 
 
 def test_versions_of_a_package_are_installed_in_environments_of_their_own(tmp_path: Path) -> None:

@@ -61,7 +61,9 @@ def moved_words(report: ParityReport) -> str:
         return ""
     if several.moved == "candidate":
         return f"the reference did not move, and {report.name} differs from each version"
-    pair = next(item for item in several.pairs if item.outcome == DIFFERS)
+    number = {item.name: place for place, item in enumerate(several.references)}
+    moved = (item for item in several.pairs if item.outcome == DIFFERS)
+    pair = min(moved, key=lambda item: number[item.other] - number[item.one])
     return f"the reference moved from {pair.one} to {pair.other}: {_how_far(pair)}"
 
 

@@ -100,7 +100,7 @@ class _Several:
 
     def report(self, *, versions: bool) -> tuple[ParityReport, int | None]:
         apart = {pair: _apart(item.report) for pair, item in self.pairs.items()}
-        by = judged_by(len(self.names), apart)
+        by = tuple(range(len(self.names))) if versions else judged_by(len(self.names), apart)  # no majority of old ones
         reports = {number: self.found[number] for number in by}
         between = {pair: item.report for pair, item in self.pairs.items() if set(pair) <= set(by)}
         outcomes = {name: judge_by_all(*_cases_of(name, reports, between)) for name in _case_names(reports.values())}
@@ -114,9 +114,7 @@ class _Several:
             references=tuple(self._reference(number, by) for number in range(len(self.names))),
             pairs=tuple(map(self._pair, sorted(self.pairs))),
             spread=tuple(self._spread(by)),
-            moved=_moved([self.found[number].outcome for number in range(len(self.names))], self.pairs)
-            if versions
-            else "",
+            moved=self._moved() if versions else "",
         )
         report = msgspec.structs.replace(
             reports[base],
@@ -124,9 +122,7 @@ class _Several:
             outcome=outcome,
             cases=cases,
             references=several,
-            condition=next((item.condition for item in reports.values() if item.condition), "")
-            if outcome == AGREES
-            else "",
+            condition=next((item.condition for item in reports.values() if outcome == AGREES and item.condition), ""),
             notes=tuple(dict.fromkeys((*self._notes(outcome, by, singled, apart, base), *reports[base].notes))),
         )
         return (self._undecided(report, by, base) if outcome == REFERENCES_DIFFER else report), base
@@ -214,6 +210,16 @@ class _Several:
             reason=report.reason,
         )
 
+    def _moved(self) -> Moved:
+        """Say what moved between versions of one reference, the oldest first."""
+        outcomes = [self.found[number].outcome for number in range(len(self.names))]
+        apart = {item.report.outcome for item in self.pairs.values()}
+        if {*outcomes, *apart} - {AGREES, DIFFERS}:
+            return ""
+        if DIFFERS not in apart:
+            return "candidate" if DIFFERS in outcomes else "nothing"
+        return "reference" if outcomes[0] == AGREES else "both"
+
     def _spread(self, by: Sequence[int]) -> Iterable[Spread]:
         """Yield how far the references that count are from each other, in each module of the first."""
         first = by[0]
@@ -230,7 +236,7 @@ class _Several:
                 name=row.name,
                 kind=row.kind,
                 relative=_largest(apart),
-                candidate=min((item for item in off if item is not None), default=None),
+                candidate=_finite(min((item for item in off if item is not None), default=math.inf)),
             )
 
     def _names_in(self, first: int, number: int) -> dict[str, str]:
@@ -298,13 +304,3 @@ def _first(report: ParityReport) -> str:
         return ""
     kind = report.first_kind
     return report.first_name if kind in ("", report.first_name) else f"{report.first_name} ({kind})"
-
-
-def _moved(outcomes: Sequence[OutcomeByAll], pairs: Mapping[Pair, _Compared]) -> Moved:
-    """Say what moved between versions of one reference, the oldest first."""
-    known = {AGREES, DIFFERS}
-    if {*outcomes, *(item.report.outcome for item in pairs.values())} - known:
-        return ""
-    if all(item.report.outcome == AGREES for item in pairs.values()):
-        return "candidate" if DIFFERS in outcomes else "nothing"
-    return "reference" if outcomes[0] == AGREES else "both"

@@ -62,7 +62,7 @@ def build(job: SideJob) -> Built:
     try:
         built = replace(built, notes=tuple(check_version(job)))
     except ImportedFromElsewhere as problem:
-        raise CannotBuild(str(problem), hint=", as that version alone has it") from None
+        raise CannotBuild(str(problem), hint=", with nothing but that version on its path") from None
     if job.convert:
         built = replace(built, convert=_converter(job))
     for framework in active():  # an operation that has no deterministic form is no reason not to run a model
