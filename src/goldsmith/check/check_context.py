@@ -68,6 +68,8 @@ class CheckContext:
     def ruler_notes(self) -> tuple[str, ...]:
         """Say by which ruler it was judged; what to do where there is none for another device."""
         name = self.setting.name
+        if self.request.confined is not None:  # students are told nothing that they could do nothing about
+            return ()
         if self.ruler is not None:
             return (f"judged in {name}, by the ruler that was measured on {self.ruler.environment.device}",)
         if not name:

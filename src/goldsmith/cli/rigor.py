@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     default=12,
     help="How many right variants of the solution to try.",
 )
+@option("--ruler", metavar="SETTING", default="", help="Judge by one ruler alone, such as 'cuda bfloat16'.")
 @flag("--all", "everything", help="Also list mutants that were killed or that no case runs.")
 @flag("--list", "listed", help="Show the mutants without trying them.")
 @option("--html", "page", metavar="FILE", type=PATH, help="Also write a page to look at.")
@@ -62,6 +63,7 @@ def rigor(
     most: int | None,
     baselines: bool,
     variants: int,
+    ruler: str,
     everything: bool,
     listed: bool,
     page: Path | None,
@@ -86,6 +88,7 @@ def rigor(
         goldsmith rigor scratch-1                         the gold of scratch-1
         goldsmith rigor scratch-1 --only RMSNorm --all    only mutants of RMSNorm, each with what saw it first
         goldsmith rigor all --min 0.95 --json             for CI
+        goldsmith rigor scratch-1 --ruler 'cpu bfloat16'  what a ruler lets through, where nothing runs in float64
 
     Exit codes: 0 measured, 1 below `--min`, 2 bad usage, 3 a mutant could not be tried.
     """
@@ -111,6 +114,11 @@ def rigor(
         from goldsmith.render import rigor_json
         from goldsmith.render.console import print_line
         from goldsmith.render.rigor import show_mutants
+        from goldsmith.runs.setting import setting_named
+
+        setting = setting_named(ruler)
+        if setting is None:
+            raise BadOption("--ruler", ruler, "a setting as `goldsmith calibrate` names it, such as 'cuda bfloat16'")
 
         wanted = RigorOptions(
             names=only,
@@ -119,6 +127,7 @@ def rigor(
             keep=not again,
             variants=variants,
             allow_stale=allow_stale,
+            setting=setting,
         )
         by_name = {item.name: item for item in named}
         chosen = with_any_mutant(list(map(resolve, named)), wanted.names)

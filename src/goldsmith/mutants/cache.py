@@ -20,8 +20,10 @@ from goldsmith.foundation.syntax import syntax_tree
 from goldsmith.generate.cache_key import content_key, verdict_inputs
 from goldsmith.gold.load import Gold
 from goldsmith.gold.manifest import CaseEntry
+from goldsmith.gold.rulers import ruler_for
 from goldsmith.mutants.mutants import Mutant
 from goldsmith.mutants.results import COULD_NOT_RUN, Baselines, Finding
+from goldsmith.runs.setting import PLAIN_SETTING, Setting
 from goldsmith.source_code.points import without_points
 from goldsmith.targets.target import Target
 from goldsmith.workspace.snapshot import file_hash
@@ -103,12 +105,13 @@ def _is_finding(content: bytes) -> bool:
     return True
 
 
-def finding_cache(target: Target, gold: Gold) -> FindingCache:
-    """Make the cache of an assignment, with keys for everything that a finding depends on."""
+def finding_cache(target: Target, gold: Gold, setting: Setting = PLAIN_SETTING) -> FindingCache:
+    """Make the cache of an assignment in a setting, with keys for everything that a finding depends on."""
     manifest = gold.manifest
     files = {item.name: item.sha256 for item in manifest.files}
     recipe = without_points(target.recipe.read_bytes())
-    base = content_key([METHOD, verdict_inputs(target, manifest)])
+    ruler = [] if setting.is_plain else [setting, ruler_for(manifest.rulers, setting)]
+    base = content_key([METHOD, verdict_inputs(target, manifest), *ruler])
     cases = {
         name: content_key(
             [

@@ -7,7 +7,7 @@ import difflib
 import time
 from collections import Counter
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import msgspec
 
@@ -30,6 +30,7 @@ from goldsmith.mutants.workspace_pool import WorkspacePool
 from goldsmith.process.fork_client import fork_server
 from goldsmith.process.launcher import Watcher, deterministic_environment
 from goldsmith.process.progress import Progress
+from goldsmith.runs.setting import PLAIN_SETTING, Setting
 from goldsmith.targets.target import Submission, Target
 
 
@@ -39,7 +40,8 @@ class RigorOptions:
 
     `names` are mutants, parts or operators, all where there are none; at most `most` mutants are run, spread evenly,
     `jobs` at once. Without `keep`, no cached finding is used. Up to `variants` right variants of the solution are
-    tried, unless mutants were selected by name.
+    tried, unless mutants were selected by name. In a `setting` other than gold's own, mutants are judged by its ruler
+    alone, as code is that runs nowhere else.
     """
 
     names: Sequence[str] = ()
@@ -49,6 +51,7 @@ class RigorOptions:
     find_tests: FindTests | None = None
     variants: int = 12
     allow_stale: bool = False
+    setting: Setting = PLAIN_SETTING
     progress: Progress = field(default_factory=Progress)
 
     @property
@@ -82,13 +85,14 @@ def with_any_mutant(assignments: Sequence[Target], names: Sequence[str]) -> Sequ
 def measure(target: Target, wanted: RigorOptions) -> Rigor:
     """Measure how many mutants the gold of `assignment` catches."""
     started = time.monotonic()
+    target = replace(target, device=wanted.setting.device)
     mutants = mutants_for(target)
     gold = open_gold(target, Submission("the solution"), allow_stale=wanted.allow_stale)
     chosen = _spread(_select(mutants, wanted.names), wanted.most)
     placed = target.placed
     count = wanted.variants if wanted.most is None else min(wanted.variants, wanted.most)
     variants = [] if wanted.names else right_answers(target, placed, count)
-    cache = finding_cache(target, gold)
+    cache = finding_cache(target, gold, wanted.setting)
     found = {item.name: cache.get(item) for item in (*chosen, *variants)} if wanted.keep else {}
     findings = {name: item for name, item in found.items() if item is not None}
     pending = [item for item in chosen if not _is_known(findings.get(item.name), wanted.baselines)]
@@ -182,6 +186,7 @@ def _try_all(
         request = Request(
             watcher=Watcher(on_tick=wanted.progress.tick),
             fork_server=server,
+            setting=wanted.setting,
         )
         opened = OpenGold(gold, {name: gold[name] for name in gold}, adapter, file)
         checking = CheckContext(target, opened, request, server)

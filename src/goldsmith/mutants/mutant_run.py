@@ -19,7 +19,7 @@ from goldsmith.judge.case import Judge, is_settled
 from goldsmith.judge.decision import OTHER_INPUTS, moved_by_rounding, shown_path
 from goldsmith.judge.policy import CLEAR, SAME
 from goldsmith.judge.reduced_precision import is_excused
-from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, CUT_OFF, ERROR, CaseVerdict
+from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, CUT_OFF, DIFFERS, ERROR, CaseVerdict
 from goldsmith.mutants.baselines import InternalTests, customary_case, plainly_differs
 from goldsmith.mutants.equivalence import ADVICE, WHY, deviation, deviation_under, only_wide
 from goldsmith.mutants.mutants import Mutant
@@ -82,8 +82,10 @@ class MutantRunner:
             found = finding(mutant, SURVIVED, reason=UNREACHED, advice=advice)
         else:
             with self._borrow(mutant) as pooled:
-                screened = self._screen(pooled.stage, cases)
-                if screened.against is not None:
+                if not self.checking.setting.is_plain:
+                    found = self._by_ruler(pooled.stage, mutant, cases)
+                elif (screened := self._screen(pooled.stage, cases)).against is not None:
+                    assert screened.against is not None
                     found = _caught(mutant, screened.against)
                 elif screened.accepted:
                     found = finding(mutant, EQUIVALENT, reason=f"the recipe accepts it: {screened.accepted}")
@@ -176,6 +178,21 @@ class MutantRunner:
             right = f"right, its weights lying as layout {layout!r} says" if layout else ""
             return _Screened(_against(heard.verdicts), heard.replays, heard.verdicts, right)
         return _Screened(verdict, replays, {name: verdict})
+
+    def _by_ruler(self, stage: ReplayWorkspace, mutant: Mutant, cases: Sequence[str]) -> Finding:
+        """Replay cases until one is off by more than the setting's ruler allows; nothing else is looked at."""
+        seen: dict[str, CaseVerdict] = {}
+
+        def sees(name: str, replay: CaseRuns) -> bool:
+            seen[name] = self.checking.judge.verdict(name, replay, guessing=False)
+            return seen[name].outcome in (DIFFERS, COULD_NOT_RUN, ERROR)
+
+        stage.replay(cases, (PLAIN,), until=sees)
+        against = next((item for item in seen.values() if item.outcome in (DIFFERS, COULD_NOT_RUN, ERROR)), None)
+        if against is not None:
+            return _caught(mutant, against)
+        reason = f"in no case is it farther off than the ruler for {self.checking.setting.name} allows"
+        return finding(mutant, SURVIVED, reason=reason)
 
     def _may_agree_in_another_layout(self, stage: ReplayWorkspace, case: str) -> bool:
         """Say whether the mutant might be right with its weights in a layout that the adapter allows."""

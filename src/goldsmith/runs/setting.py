@@ -37,7 +37,8 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         one that is traced is compared with gold's own trace."""
         if wanted.precision != OWN or wanted.traced:
             return wanted
-        return wanted.but(precision=self.dtype, tf32=self.tf32, compiled=self.compiled or wanted.compiled)
+        calm = wanted.noise is None  # what is compiled is one operation, in which no rounding can be disturbed
+        return wanted.but(precision=self.dtype, tf32=self.tf32, compiled=(self.compiled and calm) or wanted.compiled)
 
 
 PLAIN_SETTING = Setting()
@@ -54,3 +55,12 @@ def options_for(setting: Setting) -> str:
     words += [f"--dtype {setting.dtype}" if setting.dtype != OWN else ""]
     words += ["--tf32" * setting.tf32, "--compile" * setting.compiled]
     return " ".join(filter(None, words))
+
+
+def setting_named(name: str) -> Setting | None:
+    """Return the setting of this name; None if it is none."""
+    device, *words = name.split() or ["cpu"]
+    flags = [word for word in words if word in ("tf32", "compiled")]
+    dtypes = [word for word in words if word not in flags]
+    found = setting_of(device, dtype=(dtypes or [OWN])[0], tf32="tf32" in flags, compiled="compiled" in flags)
+    return found if found.name == " ".join(name.split()) else None

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from goldsmith.errors.recipe import RecipeMisuse
-from goldsmith.frameworks.framework import adopted, arrays_of, is_module, models_of, reseeded, source_name
+from goldsmith.frameworks.framework import adopted, arrays_of, is_module, library_of, models_of, reseeded, source_name
 from goldsmith.frameworks.randomness import random_states
 from goldsmith.gold.arrays import is_array
 from goldsmith.weights.object_weights import find_slots, has_objects
@@ -68,6 +68,13 @@ def build(
         raise RecipeMisuse(f"{_name(factory)}(…) returned None, not a model")
     models = models_of(model)
     return models.place(model, device) if models is not None else model
+
+
+def compile_model(model: Any) -> None:
+    """Have a model's calls compiled, as long as such conditions are held."""
+    library = library_of(model)
+    if library is not None:
+        library.numerics.compiled(model)
 
 
 def choose_weights(model: Any, profile: str, seed: int) -> Any:
