@@ -143,9 +143,8 @@ def main() -> int:
         wrong = shown - halves if in_half else shown
         ours, theirs = Counter(item.verdicts[name] for name in right), Counter(item.verdicts[name] for name in wrong)
         unclear = ours[INCONCLUSIVE] + theirs[INCONCLUSIVE]
-        other = (
-            len(right) + len(shown) - unclear - sum(both[key] for both in (ours, theirs) for key in (AGREES, DIFFERS))
-        )
+        clear = sum(both[key] for both in (ours, theirs) for key in (AGREES, DIFFERS))
+        other = len(right) + len(wrong) - unclear - clear
         limits = f"{item.ruler.smallest:.0e} to {item.ruler.largest:.0e}" if item.ruler else "gold's own"
         bad += ours[DIFFERS] + theirs[AGREES]
         lines.append(
