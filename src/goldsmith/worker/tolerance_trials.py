@@ -36,6 +36,7 @@ from goldsmith.process.messages import CALL_NOISE, CHOICES, GOLD, TrialFailure
 from goldsmith.recipe.case import Case
 from goldsmith.recipe.decorators import CaseDefinition
 from goldsmith.runs.conditions import OWN, WIDE, Conditions
+from goldsmith.weights.models import compile_model
 from goldsmith.worker.record_session import collect_garbage
 from goldsmith.worker.trial_choices import TrialChoices
 
@@ -180,7 +181,8 @@ class ToleranceTrials:
         session = self._session
         given = session.inputs_for(definition, trial, payload, lambda: disturbed.append(True))
         choices = self._choices[definition.name].of(trial)
-        case = _TrialCase(definition, session.seed, session.device, given, on_model=calls.attach, choices=choices)
+        on_model = calls.attach if not trial.compiled else lambda name, model: compile_model(model)
+        case = _TrialCase(definition, session.seed, session.device, given, on_model=on_model, choices=choices)
         values = session.recorded(definition, trial, case, self._watch(trial, calls, definition.name))
         self._note_operations(trial, definition.name, session.watch)
         calls.detach()
