@@ -147,3 +147,5 @@ def test_what_fails_is_large_or_holds_itself_is_passed_over() -> None:
     assert told(Net(Hostile()), Net(Hostile(eps=1e-6))) == ("eps 1e-05 and 1e-06",)
     many = {f"n{number}": number for number in range(10_000)}
     assert len(built_with_of(Net(many)).config) == 500
+    odd = {"huge": 10**5000, "large": 2**70, "nan": float("nan"), "inf": float("inf"), "none": None}
+    assert built_with_of(Net(odd)).config == {"large": hex(2**70), "nan": "nan", "inf": "inf"}

@@ -8,6 +8,7 @@ import dataclasses
 import enum
 import functools
 import inspect
+import itertools
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -22,6 +23,8 @@ _HOLDERS = ("config", "cfg", "conf", "args", "hparams", "hyperparameters", "opti
 _SAYS_NOTHING = {"name", "model_type", "architectures", "transformers_version", "dtype", "torch_dtype", "device"}
 """What is another in right models, too, or is told elsewhere."""
 _MAX_ENTRIES, _MAX_ITEMS, _MAX_CHARS, _MAX_DEPTH = 500, 16, 60, 3
+_MAX_WHOLE = 2**53
+"""Up to where a whole number is the same as an int and as a float."""
 
 
 def built_with_of(target: Any) -> Described:
@@ -53,11 +56,16 @@ def _arguments(target: Any, root: Any, models: Models | None) -> dict[str, str]:
 
 def _made_with(item: Any) -> dict[str, str]:
     """Return the arguments of an object's constructor that it keeps as attributes."""
-    names: list[str] = []
-    with contextlib.suppress(Exception):  # what the user's own class makes of it
-        names = [name for name in inspect.signature(type(item)).parameters if name not in _SAYS_NOTHING]
-    shown = ((name, _shown(_read(item, name))) for name in names)
+    shown = ((name, _shown(_read(item, name))) for name in _parameters(item.__class__))
     return {name: text for name, text in shown if text is not None}
+
+
+@functools.lru_cache(maxsize=1000)  # a model has thousands of modules, of a few classes
+def _parameters(kind: type) -> tuple[str, ...]:
+    try:
+        return tuple(name for name in inspect.signature(kind).parameters if name not in _SAYS_NOTHING)
+    except Exception:  # what the user's own class makes of it
+        return ()
 
 
 def _read(item: Any, name: str) -> Any:
@@ -69,10 +77,10 @@ def _read(item: Any, name: str) -> Any:
 
 
 def _entries(config: Any, prefix: str = "", around: tuple[Any, ...] = ()) -> Iterator[tuple[str, str]]:
-    items: Mapping[Any, Any] = {}
+    items: list[tuple[Any, Any]] = []
     with contextlib.suppress(Exception):  # an object of the user's own
-        items = _items(config)
-    for name, value in list(items.items())[:_MAX_ENTRIES]:
+        items = list(itertools.islice(_items(config).items(), _MAX_ENTRIES))
+    for name, value in items:
         if not isinstance(name, str) or name.startswith("_") or name in _SAYS_NOTHING:
             continue
         text = _shown(value)
@@ -117,8 +125,10 @@ def _shown(value: Any) -> str | None:
         return value.name
     if value is None or isinstance(value, bool):
         return None if value is None else str(value)
-    if isinstance(value, int | float):
-        return str(int(value)) if float(value).is_integer() and abs(value) < 1e15 else repr(value)
+    if type(value) is int and abs(value) >= _MAX_WHOLE:
+        return hex(value) if value.bit_length() < 4 * _MAX_CHARS else None
+    if type(value) in (int, float):
+        return str(int(value)) if abs(value) < _MAX_WHOLE and value == int(value) else repr(value)
     if isinstance(value, str):
         return value if len(value) <= _MAX_CHARS else f"{value[: _MAX_CHARS - 1]}…"
     if isinstance(value, type) or inspect.isroutine(value):
