@@ -32,8 +32,8 @@ _DTYPES = ("float64", "float32", "bfloat16", "float16")
     "given",
     metavar="FILE|VERSION",
     multiple=True,
-    help="A file that defines reference(), candidate() and inputs(); or a version to take REF from, of its package "
-    "(name==1.2) or of the repository (HEAD~3): several are compared.",
+    help="A file that defines reference(), candidate() and inputs(); or versions to take REF from: of its package "
+    "(name==1.2), of the repository (HEAD~3).",
 )
 @option("--init", metavar="ARGS", help="Arguments to build both with: 'dim=64, heads=4'.")
 @option("--init-candidate", metavar="ARGS", rare=True, help="Arguments to build TARGET with, if others.")
@@ -77,7 +77,7 @@ _DTYPES = ("float64", "float32", "bfloat16", "float16")
 @option("--dtype", metavar="T", default="", help="A dtype for both, instead of their own.")
 @option("--rtol", metavar="X", type=float, help="A relative tolerance, instead of REF's measured noise.")
 @option("--atol", metavar="X", type=float, help="An absolute tolerance, instead of REF's measured noise.")
-@flag("--brief", help="With --json, only what leads to the line that is wrong, for a coding agent: some 2 kB.")
+@flag("--brief", help="With --json, only what leads to the line that is wrong: some 2 kB.")
 @option("--html", "page", metavar="FILE", type=PATH, help="Also write a page to look at: curves, trees, tensors.")
 @report_formats("parity")
 @option("--seed", metavar="N", type=int, default=42, rare=True, help="Seeds weights and inputs.")
