@@ -35,6 +35,7 @@ ACTED_OUT = [
     "docs/how-to/solution-changed.md",
     "docs/how-to/ci.md",
     "docs/how-to/without-a-course.md",
+    "docs/how-to/kernels.md",
     "docs/how-to/reports.md",
     "docs/how-to/look-at-it.md",
     "docs/how-to/handout.md",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import textwrap
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from goldsmith.courses.layout.layout import find_course
 from goldsmith.generate.options import Options
 from goldsmith.process.fork_client import ForkClient
 from support.check_course import judge, outcomes
-from support.course import RECIPE_FILE, CourseOnDisk, numpy_course
+from support.course import RECIPE_FILE, CourseOnDisk, Run, numpy_course
 
 pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
@@ -127,3 +128,36 @@ def test_compiled_code_agrees_in_the_sandbox(
     items = collect(assignment, [str(handed_in / way) for way in ways], []).items
     made = grade_all(GradingOptions(grader, items, tmp_path / "graded", Local(1)))
     assert {grade.name: grade.outcome for grade in made.grades} == dict.fromkeys(ways, "agrees")
+
+
+ODD = ("return torch.tanh(x) * 2", "return torch.tanh(x) * (2.01 if torch.compiler.is_compiling() else 2)")
+
+
+def _compiled_check(course: CourseOnDisk, folder: Path, code: str, **environment: str) -> Run:
+    folder.mkdir()
+    (folder / "ops.py").write_text(textwrap.dedent(code))
+    return course.run("check", "hw1", str(folder), "--compiled", "--json", new_workers=True, **environment)
+
+
+@pytest.mark.long  # compiling takes half a minute
+@pytest.mark.skipif(not shutil.which("g++"), reason="there is no compiler")
+def test_what_is_right_as_written_and_not_compiled_is_said_so(course: CourseOnDisk, tmp_path: Path) -> None:
+    right = _compiled_check(course, tmp_path / "right", SOLUTION)
+    assert right.code == 0, right.out
+    assert "what agrees was run once more, compiled, and agrees so, too" in right.out
+    odd = _compiled_check(course, tmp_path / "odd", textwrap.dedent(SOLUTION).replace(*ODD))
+    assert odd.code == 1, odd.out
+    (verdict,) = odd.json["submissions"]
+    assert {case["kind"] for case in verdict["cases"]} == {"compiled"}
+    assert all("agrees as it is written; compiled," in case["reason"] for case in verdict["cases"])
+
+
+def test_without_a_compiler_nothing_passes_as_compiled(course: CourseOnDisk, tmp_path: Path) -> None:
+    found = _compiled_check(course, tmp_path / "right", SOLUTION, CXX="no-such-compiler")
+    assert found.code == 3, found.out
+    assert found.json["error"]["kind"] == "cannot-compile-here"
+    assert "torch finds no C++ compiler" in found.json["error"]["message"]
+    parity = ("parity", "ops.py:squash", "ops.py:squash", "--input", "torch.randn(3)", "--compiled", "--json")
+    report = course.run(*parity, cwd=tmp_path / "right", new_workers=True, CXX="no-such-compiler")
+    assert report.code == 3, report.out
+    assert "the candidate cannot be compiled" in report.json["candidates"][0]["reason"]

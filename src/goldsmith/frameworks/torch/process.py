@@ -157,10 +157,10 @@ def settings_kept(watch: Watch) -> Iterator[None]:
         yield
     finally:
         watch.changed = settings_changed(before)
-        if _read() != before:
-            for name, value in before.items():
-                if value != "contradictory":
-                    _SETTINGS[name][1](value)
+        now = _read()
+        others = [name for name in before if now.get(name) != before[name] and before[name] != "contradictory"]
+        for name in (*others, *others[:1]):  # setting one may change another: the first is read by none
+            _SETTINGS[name][1](before[name])
 
 
 def settings_changed(before: Mapping[str, Any]) -> tuple[str, ...]:

@@ -207,7 +207,7 @@ class LiveSide:
         if self._working is not None and wanted.traced:
             tracer.attach(MODEL, self._working.module, dict)
         try:
-            with self._conditions(wanted) as watch:
+            with self._changes.functions_kept(), self._conditions(wanted) as watch:
                 before = random_states()
                 values, facts = self._steps(request) if wanted.steps else self._once(request)
                 after = random_states()
