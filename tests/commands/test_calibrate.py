@@ -95,3 +95,16 @@ def test_what_cannot_be_told_apart_there_is_inconclusive(made: CourseOnDisk, tmp
     run = made.run("check", "hw1", str(tmp_path / "ops.py"), "--dtype", "bfloat16", "--case", "cancelled", "--json")
     (found,) = run.json["submissions"]
     assert (run.code, found["outcome"]) == (3, "inconclusive"), run.out
+
+
+def test_rigor_counts_what_a_ruler_lets_through(made: CourseOnDisk) -> None:
+    none = made.run("rigor", "hw1", "--ruler", "cpu bfloat16", "--max", "3", "--variants", "0")
+    assert none.code == 3
+    assert "goldsmith calibrate hw1 --dtype bfloat16" in " ".join((none.out + none.err).split())
+    assert made.run("calibrate", "hw1", "--dtype", "bfloat16").code == 0
+    run = made.run("rigor", "hw1", "--ruler", "cpu bfloat16", "--max", "3", "--variants", "0", "--json")
+    assert run.code == 0, run.out + run.err
+    outcomes = [item["outcome"] for item in run.json["mutants"]]
+    assert len(outcomes) == 3
+    assert "killed" in outcomes
+    assert made.run("rigor", "hw1", "--ruler", "tf32 cuda").code == 2

@@ -146,6 +146,22 @@ def test_a_class_is_graded_there_and_who_runs_out_of_its_memory_loses_one_case(
     assert (missing.code, "there is no device 'cuda:99' here; there " in missing.err) == (3, True), missing.err
 
 
+@pytest.mark.long
+def test_a_ruler_is_measured_on_a_device_and_used_there(course: CourseOnDisk, tmp_path: Path) -> None:
+    assert course.run("generate", "hw1", "--device", "meta").code == 0
+    copy = ("check", "hw1", str(course.root / SOLUTION_FILE), "--device", "meta")
+    assert "no ruler for meta: gold's own tolerances were used" in " ".join(course.run(*copy).out.split())
+    made = course.run("calibrate", "hw1", "--device", "meta", "--json")
+    assert made.code == 0, made.out + made.err
+    assert made.json["assignments"][0]["machine"].startswith("meta")
+    right = course.run(*copy)
+    assert right.code == 0, right.out
+    assert "judged in meta, by the ruler" in " ".join(right.out.split())
+    wrong = tmp_path / "ops.py"
+    wrong.write_text((course.root / SOLUTION_FILE).read_text().replace(") / self.std", ") * self.std"))
+    assert course.run("check", "hw1", str(wrong), "--device", "meta").code == 1
+
+
 def test_gold_whose_trials_all_failed_is_refused(tmp_path: Path) -> None:
     course = numpy_course(tmp_path / "course")
     recipe = course.root / RECIPE_FILE

@@ -98,9 +98,9 @@ class CaseForTests(_Readable):
             return _agreed(compare_output(value, self.judged, name))
 
     @blamed_on_the_caller
-    def replay(self, path: str | Path | None = None) -> JudgedCase:
+    def replay(self, path: str | Path | None = None, *, setting: str = "") -> JudgedCase:
         """Return this case of the replay of all cases."""
-        return JudgedCase(self, Replay(self._session.replay(self._assignment, path, ())))
+        return JudgedCase(self, Replay(self._session.replay(self._assignment, path, (), setting)))
 
     @cached_property
     def _adapter(self) -> Adapter:
@@ -162,13 +162,13 @@ class GoldForTests(_Readable):
         raise NoSuchOutput(name, [*known, *others])
 
     @blamed_on_the_caller
-    def replay(self, path: str | Path | None = None, cases: Sequence[str] = ()) -> Replay:
+    def replay(self, path: str | Path | None = None, cases: Sequence[str] = (), *, setting: str = "") -> Replay:
         """Run the recipe on an implementation in another process, as `goldsmith check` does, once in a run of pytest.
 
         `path` is relative to the course's root, or a git revision; without it, what --gold-submission says, or the
-        tree.
+        tree. In a `setting` such as `cuda bfloat16`, the ruler of that judges.
         """
-        return Replay(self._session.replay(self._assignment, path, cases))
+        return Replay(self._session.replay(self._assignment, path, cases, setting))
 
     @property
     def _default_name(self) -> str | None:

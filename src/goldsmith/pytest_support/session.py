@@ -239,8 +239,11 @@ class GoldSession:
         self._gold[assignment.gold] = gold
         return gold
 
-    def replay(self, assignment: Assignment, path: str | Path | None, cases: Sequence[str]) -> Verdict:
-        """Return the verdict on `path`, or on what the command line names; computed once in the whole run of pytest."""
+    def replay(
+        self, assignment: Assignment, path: str | Path | None, cases: Sequence[str], setting: str = ""
+    ) -> Verdict:
+        """Return the verdict on `path`, or on what the command line names, in a setting such as `cuda bfloat16`;
+        computed once in the whole run of pytest."""
         import msgspec
 
         from goldsmith.judge.verdicts import Verdict
@@ -249,30 +252,39 @@ class GoldSession:
         self.gold(assignment)
         shown = str(path) if path is not None else self.submission
         place = None if shown is None else _locate(shown, assignment.course.root if path else self.invoked)
-        key = (str(assignment.gold), place, tuple(cases), self.timeout)
+        key = (str(assignment.gold), place, tuple(cases), self.timeout, setting)
         if key not in self._verdicts:
             found = once(
                 self.folder,
                 f"replay {key}",
-                lambda: msgspec.msgpack.encode(self._check(assignment, place, shown, cases)),
+                lambda: msgspec.msgpack.encode(self._check(assignment, place, shown, cases, setting)),
             )
             self._verdicts[key] = msgspec.msgpack.decode(found, type=Verdict)
         return self._verdicts[key]
 
-    def _check(self, assignment: Assignment, place: str | None, shown: str | None, cases: Sequence[str]) -> Verdict:
+    def _check(
+        self, assignment: Assignment, place: str | None, shown: str | None, cases: Sequence[str], setting: str
+    ) -> Verdict:
         import dataclasses
 
         from goldsmith.check.check import check
         from goldsmith.check.request import Request
         from goldsmith.courses.layout.resolve import resolve
         from goldsmith.courses.submissions.open_submission import open_submission
+        from goldsmith.errors.usage import BadOption
+        from goldsmith.runs.setting import setting_named
 
+        wanted = setting_named(setting)
+        if wanted is None:
+            raise BadOption("setting", setting, "one as `goldsmith calibrate` names it, such as 'cuda bfloat16'")
         target = resolve(assignment)
-        target = dataclasses.replace(target, case_timeout=self.timeout or target.case_timeout)
+        limit = self.timeout or target.case_timeout
+        target = dataclasses.replace(target, device=wanted.device, case_timeout=limit)
         with _stale_in_our_words(), open_submission(assignment, place) as opened:
             request = Request(
                 cases=tuple(cases),
                 allow_stale=self.allow_stale,
+                setting=wanted,
             )
             return check(target, dataclasses.replace(opened, name=shown or opened.name), request)
 

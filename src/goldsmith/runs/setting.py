@@ -63,4 +63,5 @@ def setting_named(name: str) -> Setting | None:
     flags = [word for word in words if word in ("tf32", "compiled")]
     dtypes = [word for word in words if word not in flags]
     found = setting_of(device, dtype=(dtypes or [OWN])[0], tf32="tf32" in flags, compiled="compiled" in flags)
-    return found if found.name == " ".join(name.split()) else None
+    strange = device in ("tf32", "compiled") or not all(word.startswith(("float", "bfloat")) for word in dtypes)
+    return found if found.name == " ".join(name.split()) and not strange else None

@@ -12,7 +12,7 @@ from goldsmith.gold.manifest import Manifest, encode, read_manifest
 from goldsmith.gold.rulers import Ruler, ruler_for
 from goldsmith.gold.tolerances import Tolerance
 from goldsmith.runs.conditions import FLOAT64, PLAIN
-from goldsmith.runs.setting import Setting, setting_of
+from goldsmith.runs.setting import Setting, setting_named, setting_of
 
 EXAMPLE = sorted(Path(__file__).parents[3].glob("examples/*/tests/internal/fixtures/*/manifest.json"))
 RULER = Ruler(
@@ -45,6 +45,13 @@ def test_a_setting_is_named_by_what_is_not_plain() -> None:
     assert RULER.setting.name == "cuda bfloat16 tf32"
     assert Setting(dtype="bfloat16").name == "cpu bfloat16"
     assert Setting(compiled=True).name == "cpu compiled"
+
+
+def test_a_setting_is_read_by_its_name() -> None:
+    for setting in (Setting(), RULER.setting, Setting(dtype="float16"), Setting(device="mps", compiled=True)):
+        assert setting_named(setting.name) == setting
+    for name in ("tf32 cuda", "cuda half", "cuda tf32 bfloat16", "cpu bfloat16 float16"):
+        assert setting_named(name) is None
 
 
 def test_a_run_in_float64_stays_one_in_every_setting() -> None:
