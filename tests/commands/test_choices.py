@@ -5,10 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from corpora.choices import STARTER_PATH, course_of_choices, variants
+from goldsmith.comparison.against_gold import compare_case
+from goldsmith.gold.arrays import judged_part
 from goldsmith.gold.load import load_gold
+from goldsmith.judge.choices import judge_choices
 from support.course import RECIPE_FILE, SOLUTION_FILE, CourseOnDisk, numpy_course, recipe
 
 SCORED = """
@@ -92,6 +96,21 @@ def test_a_tie_is_right_and_shown_and_its_scores_are_judged_as_ever(kinds: Cours
     for case in verdict["cases"][:2]:
         assert case["chosen"][0]["ties"] > 0
         assert "not gold's and as right" in " ".join(case["notes"])
+
+
+def test_another_dtype_is_never_a_tie(kinds: CourseOnDisk) -> None:
+    course_of_kinds = load_gold(kinds.gold())["found"]
+    gold = course_of_kinds.output["best"]
+    tied = gold.copy()
+    tied[np.isin(gold, (2, 11))] = 11
+    assert (tied != gold).any()
+    for dtype, agrees in ((gold.dtype, True), (np.float32, False), (np.int32, False)):
+        actual = {"output.best": tied.astype(dtype)}
+        expected = judged_part(course_of_kinds.data)
+        compared = compare_case(actual, {"output.best": gold}, course_of_kinds)
+        choices = course_of_kinds.entry.choices
+        found, _ = judge_choices(compared, actual, expected, choices, course_of_kinds.choice_arrays)
+        assert found.agrees == agrees, dtype
 
 
 def test_what_is_off_by_more_than_noise_is_wrong_and_named(kinds: CourseOnDisk) -> None:

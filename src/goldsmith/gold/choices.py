@@ -7,6 +7,7 @@ choices nobody declared, `gold/choice_noise.py` measures, and `judge/choices.py`
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -32,6 +33,8 @@ OF_CHOICES = (SCORES_PREFIX, WIDTHS_PREFIX, BRANCH_PREFIX)
 _NEIGHBOURS = 8
 """The noise of a score is that of as many on each side of it by rank, the largest: a dozen trials show too little of a
 single one, and candidates are neighbours of what they may be taken for."""
+MAX_PAIRS = 2**22
+"""Pairs of candidates that are compared at one position; of more, those that are the farthest apart."""
 _FLOOR = 4.0
 """Scores that move at all are never nearer than so many units in the last place."""
 
@@ -222,15 +225,16 @@ def rule(scores: Array, widths: Array, gold: Indices, chosen: Indices, choice: C
     own, theirs = [int(item) for item in gold], [int(item) for item in chosen]
     if own == theirs or (choice.unordered and sorted(own) == sorted(theirs)):
         return Ruling("same")
+    seen: set[int] = set()
     for item in theirs:
         if not 0 <= item < len(scores):
             return Ruling("wrong", f"{item} is chosen, and there are {len(scores)} to choose from")
-        if theirs.count(item) > 1:
+        if item in seen:
             return Ruling("wrong", f"{item} is chosen twice")
-    pairs = [(better, worse) for better in set(own) - set(theirs) for worse in set(theirs) - set(own)]
-    pairs += [] if choice.unordered else _misplaced(scores, theirs, equal=bool(choice.ties))
+        seen.add(item)
+    misplaced = () if choice.unordered else _misplaced(scores, theirs, equal=bool(choice.ties))
     found = Ruling("tie")
-    for better, worse in pairs:
+    for better, worse in itertools.chain(_exchanged(scores, own, theirs), misplaced):
         gap = float(scores[better] - scores[worse]) if scores[better] != scores[worse] else 0.0
         if gap < 0:
             continue
@@ -250,14 +254,32 @@ def rule(scores: Array, widths: Array, gold: Indices, chosen: Indices, choice: C
     )
 
 
+def _exchanged(scores: Array, own: list[int], theirs: list[int]) -> Iterator[tuple[int, int]]:
+    """Yield pairs of what is left out and what is chosen in its place, the farthest apart first; of very many,
+    those."""
+    left_out, instead = set(own) - set(theirs), set(theirs) - set(own)
+    kept = len(left_out) if len(left_out) ** 2 <= MAX_PAIRS else 1
+    yield from itertools.product(
+        sorted(left_out, key=lambda item: (-scores[item], item))[:kept],
+        sorted(instead, key=lambda item: (scores[item], item))[:kept],
+    )
+
+
 def _misplaced(scores: Array, chosen: list[int], *, equal: bool) -> Iterator[tuple[int, int]]:
-    """Yield pairs of which the second was chosen before the first, whose score is better, or is `equal`."""
+    """Yield pairs of which the second was chosen before the first, whose score is better, or is `equal`; of very many,
+    each with the worst before it."""
     import numpy as np
 
     ranked = scores[chosen]
+    is_better = np.greater_equal if equal else np.greater
+    if len(chosen) ** 2 > MAX_PAIRS:
+        lowest = np.minimum.accumulate(ranked[:-1])
+        worst = np.maximum.accumulate(np.where(ranked[:-1] == lowest, np.arange(len(lowest)), 0))
+        for later in np.flatnonzero(is_better(ranked[1:], lowest)).tolist():
+            yield chosen[later + 1], chosen[int(worst[later])]
+        return
     for place, index in enumerate(chosen[:-1]):
-        later = ranked[place + 1 :]
-        for other in np.flatnonzero(later >= ranked[place] if equal else later > ranked[place]):
+        for other in np.flatnonzero(is_better(ranked[place + 1 :], ranked[place])):
             yield chosen[place + 1 + int(other)], index
 
 

@@ -35,8 +35,10 @@ def judge_choices(
     for place, leaf in enumerate(leaves):
         choice = known.get(leaf.path)
         both = (actual.get(leaf.path), expected.get(leaf.path))
-        if choice is None or leaf.agrees or leaf.problem != "values" or not all(map(_is_numeric, both)):
+        if choice is None or leaf.problem != "values" or not all(map(_is_numeric, both)):
             continue
+        if leaf.actual_dtype != leaf.gold_dtype:
+            continue  # another dtype never agrees
         verdict = _judged(choice, as_numpy(expected[leaf.path]), as_numpy(actual[leaf.path]), arrays, expected)
         verdicts.append(verdict)
         if not verdict.wrong:

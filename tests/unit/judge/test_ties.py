@@ -86,6 +86,16 @@ def test_what_is_not_there_cannot_be_chosen(index: int) -> None:
     assert ruling([1.0, 1.0, 1.0, 1.0], 9.0, [index]) == "wrong"
 
 
+@pytest.mark.parametrize("swapped", [1, 2000, 4998])
+def test_one_wrong_swap_in_a_long_order_is_found_and_a_tie_is_none(swapped: int) -> None:
+    scores = -np.arange(5000.0)
+    order = np.arange(5000)
+    order[[swapped - 1, swapped]] = order[[swapped, swapped - 1]]
+    assert ruling(scores, 0.5, order) == "wrong"
+    assert ruling(scores, 1.5, order) == "tie"
+    assert ruling(scores, 0.5, order, Choice(path="output", ties="first")) == "wrong"
+
+
 def test_nothing_is_chosen_twice() -> None:
     assert ruling([3.0, 3.0, 3.0], 9.0, [1, 1]) == "wrong"
 
