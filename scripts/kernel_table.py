@@ -1,6 +1,6 @@
 """Print what `goldsmith parity` says of the kernels in tests/corpora/kernels, as a table; 1 if any is judged wrong.
 
-PYTHONPATH=tests python scripts/kernel_table.py [--device cuda] [--jobs 2] [--dtype DTYPE] [PROBLEM[/NAME] …]
+PYTHONPATH=tests python scripts/kernel_table.py [--write] [--device cuda] [--jobs 2] [--dtype DTYPE] [PROBLEM[/NAME] …]
 
 Kernels of Triton run on a GPU, where Triton is installed; those that torch compiles where there is a compiler.
 """
@@ -19,9 +19,12 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 
 from corpora.kernels import DTYPES, Kernel, kernels
 
+PAGE = Path(__file__).parent.parent / "docs/contributing/measurements/kernels.md"
+BEGIN, END = "<!-- begin: printed by scripts/kernel_table.py -->", "<!-- end -->"
 _MEANT = {"agrees": "are right", "differs": "are wrong"}
 
 
@@ -114,9 +117,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--dtype", action="append")
+    parser.add_argument("--write", action="store_true", help="write the page, too")
     given = parser.parse_args(arguments)
     found = list(rows(given.chosen, given.dtype or DTYPES, given.device, given.jobs))
     print(table(found), summary(found), sep="\n\n")
+    if given.write:
+        before, rest = PAGE.read_text(encoding="utf-8").split(BEGIN)
+        text = f"{table(found)}\n\n{summary(found).replace(chr(10), '; ')}"
+        PAGE.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{rest.split(END)[1]}", encoding="utf-8")
     for item in found:
         if not item.is_right:
             print(
