@@ -172,3 +172,11 @@ def test_versions_of_a_package_are_installed_in_environments_of_their_own(tmp_pa
     assert "toynet.py, which is not of toynet==1.0" in said(shadow)
     made = [item for item in (tmp_path / ".goldsmith" / "environments").iterdir() if item.is_dir()]
     assert len(made) == 2, "what is there is used again, and what failed is removed"
+    (whole, other) = sorted(made)
+    (whole / "finished").unlink()  # as a killed process leaves it
+    (other / "finished").unlink()
+    (other / ".made-by-goldsmith").write_text("somebody else's")
+    both = run(tmp_path, *common, *both, **offline)
+    assert both.code == 3
+    assert "goldsmith did not make what stands there; move it away" in said(both)
+    assert (other / "pyvenv.cfg").is_file()

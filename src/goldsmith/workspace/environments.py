@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import os
 import re
-import shutil
 import subprocess
 import sys
 import sysconfig
@@ -18,6 +18,7 @@ import filelock
 
 from goldsmith.errors.gold import CannotWrite
 from goldsmith.errors.parity import EnvironmentFailed
+from goldsmith.foundation.ownership import is_marked, is_unfinished, make_marked, remove_made
 
 _PINNED = re.compile(r"([A-Za-z0-9][\w.-]*)(\[[\w.,-]+\])?==[A-Za-z0-9][\w.+!-]*")
 _PACKAGE_FILES = (".whl", ".tar.gz", ".zip")
@@ -48,16 +49,29 @@ def make_environment(requirements: Sequence[str], folder: Path) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
         with filelock.FileLock(folder / f"{home.name}.lock"):
             if not (home / _FINISHED).is_file():
-                shutil.rmtree(home, ignore_errors=True)  # what a killed process left
+                _clear(home)
+                make_marked(home, _mark_of(home))
                 try:
                     _make(requirements, home, interpreter, around)
                     (home / _FINISHED).write_text(" ".join(requirements), encoding="utf-8")
                 except BaseException:
-                    shutil.rmtree(home, ignore_errors=True)
+                    remove_made(home)
                     raise
     except OSError as error:
         raise CannotWrite(folder, error.strerror or str(error)) from None
     return interpreter
+
+
+def _clear(home: Path) -> None:
+    """Remove what a killed process left; refuse what goldsmith did not make."""
+    if is_marked(home, _mark_of(home)) or is_unfinished(home):
+        remove_made(home)
+    if os.path.lexists(home):
+        raise CannotWrite(home, "goldsmith did not make what stands there; move it away")
+
+
+def _mark_of(home: Path) -> str:
+    return f"{home.name}, an environment with packages of other versions"
 
 
 def _make(requirements: Sequence[str], home: Path, interpreter: Path, around: Sequence[str]) -> None:
