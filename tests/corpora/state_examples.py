@@ -1,4 +1,4 @@
-"""Examples of operators about arguments, groups, modes, constants and state, in the form of `operator_examples`."""
+"""Examples of operators about arguments, groups, modes, constants, state and choices, in the form of `operator_examples`."""
 
 from __future__ import annotations
 
@@ -62,4 +62,22 @@ EXAMPLES: list[tuple[str, str, str, str | None]] = [
     ("state-begun-again", "begun", "if self.kept is None:", "if True:"),
     ("state-begun-again", "begun", "if g is None:", None),
     ("state-begun-again", "begun", "if not g:", None),
+    ("runner-up-chosen", "function", "return x.argmax(dim=-1)", "return x.argsort(dim=-1)[..., -2]"),
+    ("runner-up-chosen", "function", "i = x.argmax(-1, keepdim=True)", "i = x.argsort(-1)[..., -2:-1]"),
+    ("runner-up-chosen", "numpy", "return np.argmin(x, axis=-1)", "return np.argsort(x, axis=-1)[..., 1]"),
+    ("runner-up-chosen", "numpy", "return x.argmax(0)", None),
+    ("runner-up-chosen", "numpy", "return x.argmax()", None),
+    ("tie-broken-otherwise", "function", "return x.argmax(-1)", "return x.argsort(-1, stable=True)[..., -1]"),
+    ("tie-broken-otherwise", "numpy", "return np.argmax(x, -1)", 'return np.argsort(x, -1, kind="stable")[..., -1]'),
+    ("tie-broken-otherwise", "numpy", "return np.argmin(x, -1)", None),
+    ("tie-rule-dropped", "numpy", "return max(x, key=lambda p: (y[p], p))", "return max(x, key=lambda p: y[p])"),
+    ("tie-rule-dropped", "numpy", "return max(x, key=lambda p: y[p])", None),
+    ("chosen-from-second-on", "function", "i = x.topk(y).indices", "i = x.topk(y + 1).indices[..., 1:]"),
+    (
+        "chosen-from-second-on",
+        "function",
+        "i = torch.topk(x, y, dim=-1).indices",
+        "i = torch.topk(x, y + 1, dim=-1).indices[..., 1:]",
+    ),
+    ("chosen-from-second-on", "function", "i = x.topk(y, dim=0).indices", None),
 ]
