@@ -1,4 +1,4 @@
-"""Examples of operators about arguments, groups, modes, constants, state and choices, in the form of `operator_examples`."""
+"""Examples of operators about arguments, groups, modes, constants, state and choices; read by `operator_examples`."""
 
 from __future__ import annotations
 
