@@ -63,6 +63,14 @@ def kinds(tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:
         case.record("numbers", np.arange(40) % 7)
 
     @gs.case
+    def experts(case):
+        x = case.input("x", lambda: np.random.randn(40, 24).astype(np.float32))
+        scores = scale(x)
+        best = scores.argmax(-1)
+        case.choice("best", best, scores=scores)
+        case.record("y", x[:, :5] * (1 + best[:, None]).astype(x.dtype))
+
+    @gs.case
     def rows(case):
         x = case.input("x", lambda: np.random.randn(40, 24).astype(np.float32))
         case.record("y", scale(x)[::3], unordered=True)
@@ -92,10 +100,21 @@ def test_choices_are_found_without_being_told_and_chance_is_not(kinds: CourseOnD
 def test_a_tie_is_right_and_shown_and_its_scores_are_judged_as_ever(kinds: CourseOnDisk) -> None:
     swapped = edited("return x @ WEIGHTS", "y = x @ WEIGHTS\n        y[:, [2, 11]] = y[:, [11, 2]]\n        return y")
     verdict = checked(kinds, swapped)
-    assert verdict["outcome"] == "agrees", verdict
     for case in verdict["cases"][:2]:
+        assert case["outcome"] == "agrees", case
         assert case["chosen"][0]["ties"] > 0
         assert "not gold's and as right" in " ".join(case["notes"])
+
+
+def test_a_row_that_a_tie_sends_to_another_expert_is_nobodys_fault(kinds: CourseOnDisk) -> None:
+    """In float32 alone: a run in float64 decides. Where it does the same there, or is wrong elsewhere, it differs."""
+    swap = "y = x @ WEIGHTS\n        if {}:\n            y[:, [2, 11]] = y[:, [11, 2]]\n        return y"
+    rounding = checked(kinds, edited("return x @ WEIGHTS", swap.format("x.dtype == np.float32")))
+    case = rounding["cases"][2]
+    assert (case["outcome"], case["judged_in"]) == ("agrees", "float64"), case
+    assert "y is not judged in rows that a tie sends elsewhere" in case["notes"]
+    everywhere = checked(kinds, edited("return x @ WEIGHTS", swap.format("True")))
+    assert everywhere["cases"][2]["outcome"] == "differs"
 
 
 def test_another_dtype_is_never_a_tie(kinds: CourseOnDisk) -> None:
@@ -129,16 +148,16 @@ def test_what_is_off_by_more_than_noise_is_wrong_and_named(kinds: CourseOnDisk) 
 def test_a_submission_cannot_make_ties_by_its_own_scores(kinds: CourseOnDisk, scores: str) -> None:
     verdict = checked(kinds, edited("return x @ WEIGHTS", f"return ({scores}).astype(x.dtype)"))
     assert {case["name"]: case["outcome"] for case in verdict["cases"]} == dict.fromkeys(
-        ("gold_output", "found", "rows"), "differs"
+        ("gold_output", "found", "experts", "rows"), "differs"
     )
 
 
 def test_rows_in_another_order_agree_and_other_rows_do_not(kinds: CourseOnDisk) -> None:
     order = "y = x @ WEIGHTS\n        y[::3] = y[::3][::-1].copy()\n        return y"
     verdict = checked(kinds, edited("return x @ WEIGHTS", order))
-    assert verdict["cases"][2]["outcome"] == "agrees"
+    assert verdict["cases"][3]["outcome"] == "agrees"
     twice = "y = x @ WEIGHTS\n        y[3] = y[0]\n        return y"
-    assert checked(kinds, edited("return x @ WEIGHTS", twice))["cases"][2]["outcome"] == "differs"
+    assert checked(kinds, edited("return x @ WEIGHTS", twice))["cases"][3]["outcome"] == "differs"
 
 
 def test_students_do_not_see_what_gold_chose(kinds: CourseOnDisk) -> None:

@@ -17,7 +17,7 @@ from goldsmith.gold.precision import computed_dtype, is_float64
 from goldsmith.gold.row_sets import in_order_of
 from goldsmith.gold.tolerances import BLIND
 from goldsmith.judge.bounds import TooMuchToJudge, spend
-from goldsmith.judge.choices import excuse_victims, judge_choices, tie_notes, unjudged_reason
+from goldsmith.judge.choices import excuse_victims, judge_choices, tie_notes, unjudged_reason, without_rerouted
 from goldsmith.judge.criteria import Criteria, MayBeMissing, same_bits
 from goldsmith.judge.decision import (
     BY_PRECISION,
@@ -217,8 +217,15 @@ def _judge(verdict: CaseVerdict, met: str, criteria: Criteria, replayed: CaseRun
         guessing,
         lambda: criteria.compare_plain(ordered, expected, guessing, first.facts.created),
     )
-    natural, chosen = judge_choices(natural, ordered, expected, gold.entry.choices or (), gold.choice_arrays)
+    choices, arrays = gold.entry.choices or (), gold.choice_arrays
+    natural, chosen = judge_choices(natural, ordered, expected, choices, arrays)
+    rerouted = without_rerouted(natural, chosen, ordered, expected, choices)
+    if rerouted:
+        again = criteria.compare_plain({**ordered, **rerouted}, expected, guessing, first.facts.created)
+        again, _ = judge_choices(again, ordered, expected, choices, arrays)
+        natural, rerouted = (again, rerouted) if again.agrees else (natural, {})
     notes += tie_notes(chosen)
+    notes += [f"{shown_path(path)} is not judged in rows that a tie sends elsewhere" for path in rerouted]
     notes += [
         f"{shown_path(leaf.path)} is {leaf.actual_dtype}, gold's is {leaf.gold_dtype}: no difference between numbers"
         for leaf in natural.leaves
@@ -247,6 +254,8 @@ def _judge(verdict: CaseVerdict, met: str, criteria: Criteria, replayed: CaseRun
         may_round = may_round and all(leaf.relative <= BLIND for leaf in natural.differing)
     decided = criteria.with_ratio(decide(verdict, natural, wide, inside, may_round=may_round))
     doubt = unjudged_reason(chosen)
+    if rerouted and wide is None:
+        doubt = doubt or f"{shown_path(next(iter(rerouted)))} is right but in rows that a tie sends elsewhere"
     return inconclusive(decided, doubt) if doubt and decided.outcome == AGREES else decided
 
 

@@ -78,6 +78,33 @@ def excuse_victims(
     return found, excused
 
 
+def without_rerouted(
+    comparison: Comparison,
+    chosen: Sequence[ChoiceVerdict],
+    actual: Mapping[str, Any],
+    expected: Mapping[str, Any],
+    choices: Sequence[Choice],
+) -> dict[str, Any]:
+    """Return what differs with gold's rows where a choice is another and a tie: a token that goes to another expert
+    comes back otherwise, and nobody is to blame for that."""
+    import numpy as np
+
+    found: dict[str, Any] = {}
+    ties = {item.path for item in chosen if item.ties and not item.wrong and not item.unjudged}
+    for choice in (item for item in choices if item.path in ties and item.steps is None):
+        rows = as_numpy(actual[choice.path]) != as_numpy(expected[choice.path])
+        rows = rows.any(axis=choice.axis) if choice.count else rows
+        for leaf in comparison.differing:
+            own, theirs = expected.get(leaf.path), found.get(leaf.path, actual.get(leaf.path))
+            has_values = leaf.problem == "values" and leaf.actual_dtype == leaf.gold_dtype and _is_numeric(own)
+            has_rows = rows.ndim > 0 and tuple(leaf.gold_shape)[: rows.ndim] == rows.shape
+            if has_values and has_rows and leaf.path != choice.scores:
+                changed = np.array(as_numpy(theirs))
+                changed[rows] = as_numpy(own)[rows]
+                found[leaf.path] = _like(changed, theirs)
+    return found
+
+
 def _is_numeric(leaf: Any) -> bool:
     return is_array(leaf) or isinstance(leaf, Bfloat16)
 
