@@ -160,7 +160,7 @@ def test_what_makes_no_sense_for_kernels_is_refused(options: dict[str, Any]) -> 
 def test_inputs_with_structure_keep_shape_and_dtype_and_other_contents_are_others(values: Any) -> None:
     for array in (values, torch.from_numpy(values).to(torch.bfloat16)):
         made = structured(InputSet((array, 3)), seed=1)
-        assert list(made) == ["ragged rows", "clustered values", "tame head, wild tail", "one huge value"]
+        assert list(made) == ["ragged rows", "clustered values", "tame head and wild tail", "one huge value"]
         for name, found in made.items():
             other, untouched = found.args
             assert (tuple(other.shape), other.dtype, untouched) == (tuple(array.shape), array.dtype, 3), name

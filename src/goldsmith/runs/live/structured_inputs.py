@@ -60,7 +60,7 @@ _MADE: Mapping[str, Callable[[Any, np.random.Generator], Any]] = MappingProxyTyp
     {
         "ragged rows": _ragged,
         "clustered values": _clustered,
-        "tame head, wild tail": _tame_head,
+        "tame head and wild tail": _tame_head,
         "one huge value": _one_huge,
     }
 )
