@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 
 from goldsmith.frameworks import framework as seam
-from goldsmith.frameworks.framework import Framework, Watch, framework_of
+from goldsmith.frameworks.framework import CannotCompile, Framework, Watch, framework_of
 from goldsmith.frameworks.randomness import random_state_kept, random_states
 from goldsmith.gold.arrays import array_hash, as_numpy, dtype_name, is_array, leaf_facts
 from goldsmith.gold.safetensors_reader import Bfloat16
@@ -306,6 +306,15 @@ def test_float64_stays_float64(library: Framework, sample: Sample, lightly: bool
     assert watch.pure
 
 
+def test_what_is_written_through_an_alias_is_in_the_array(library: Framework, sample: Sample) -> None:
+    array = library.arrays.copy(sample.array("float32", [1.0, 2.0]))
+    try:
+        library.arrays.overwrite(library.arrays.alias(array), 0 * array)
+    except TypeError:  # arrays of this library cannot be written to
+        return
+    assert not as_numpy(library.arrays.to_numpy(array)).any()
+
+
 def test_noise_moves_operations_where_it_can(library: Framework, sample: Sample) -> None:
     one, two = sample.array("float32", [1 / 3] * 64), sample.array("float32", [1 / 7] * 64)
     calm = as_numpy(sample.add(one, two))
@@ -369,3 +378,17 @@ def test_devices_that_are_listed_are_there(library: Framework) -> None:
 
 def test_the_environment_names_the_library(library: Framework) -> None:
     assert library.process.environment("cpu")[library.name] == sys.modules[library.name].__version__
+
+
+def test_settings_and_functions_are_read_and_nothing_has_changed(library: Framework) -> None:
+    numerics = library.numerics
+    assert numerics.settings_changed(numerics.settings()) == ()
+    assert all(map(callable, numerics.functions().values()))
+
+
+def test_a_function_is_compiled_by_torch_and_others_say_why_not(library: Framework) -> None:
+    if library.name == "torch":
+        assert callable(library.numerics.compiled(abs))
+        return
+    with pytest.raises(CannotCompile, match=".+"):
+        library.numerics.compiled(abs)

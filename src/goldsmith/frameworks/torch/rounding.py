@@ -16,6 +16,7 @@ import contextlib
 import dataclasses
 import functools
 import math
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -214,11 +215,28 @@ def _targets(func: Any) -> _Targets:
 # --- float64
 
 
+_TORCH = os.path.dirname(torch.__file__)
+_KNOWING = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
+"""Where goldsmith lies."""
+
+
 class _Border:
     """What leaves torch and comes back rounded to float32, as by JAX, ctypes or NumPy, was not computed in float64."""
 
     def __init__(self, purity: Watch) -> None:
         self._purity, self._left = purity, False
+        self.asked = False
+        """Whether code has asked for float32 by name, and got float64."""
+
+    def tell_address(self, tensor: Any) -> None:
+        """Note that code has asked where a tensor lies. What is handed an address knows by heart what lies there: if
+        that was to be float32, its result says nothing. Triton asks for the dtype, too."""
+        frame = sys._getframe(2)
+        while frame.f_back is not None and frame.f_code.co_filename.startswith(_TORCH):
+            frame = frame.f_back
+        of_others = not frame.f_code.co_filename.startswith(_KNOWING) and "/triton/" not in frame.f_code.co_filename
+        if self.asked and of_others and tensor.dtype == torch.float64:
+            self._purity.pure = False
 
     def leave(self, tensor: Any) -> None:
         self._left = self._left or tensor.dtype in (torch.float64, torch.complex128)
@@ -317,10 +335,13 @@ def _widening(border: _Border) -> Any:
     methods = {Tensor.float: Tensor.double, Tensor.cfloat: Tensor.cdouble}
     narrow = {torch.as_tensor, torch.tensor}
     leaving = {getattr(torch.Tensor, name) for name in _LEAVING}
-    names, kinds = {torch.dtype, str}, frozenset([*methods, *narrow, *leaving])
+    names, kinds = {torch.dtype, str}, frozenset([*methods, *narrow, *leaving, Tensor.data_ptr])
 
     def change(value: Any) -> Any:
-        return wide.get(value, value) if type(value) in names else value
+        if type(value) not in names or value not in wide:
+            return value
+        border.asked = True
+        return wide[value]
 
     class Widening(TorchFunctionMode):
         def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -334,6 +355,9 @@ def _widening(border: _Border) -> Any:
                 return func(*args, **kwargs) if kwargs else func(*args)
             if func in leaving:
                 border.leave(args[0])
+            border.asked = border.asked or func in methods
+            if func is Tensor.data_ptr:
+                border.tell_address(args[0])
             found = methods.get(func, func)(*args, **(kwargs or {}))
             return border.enter(found) if func in narrow and isinstance(found, torch.Tensor) else found
 
