@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import operator
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -29,9 +28,6 @@ if TYPE_CHECKING:
 
 MayBeMissing = Callable[[str, Any], bool]
 """Returns whether a weight may be missing, by its name and the value that gold has recorded."""
-
-
-_ANYTHING = Tolerance(kind="measured", reason="it is not judged", l2=math.inf, max=math.inf)
 
 
 @dataclass
@@ -130,14 +126,17 @@ class Criteria:
         def numbers(values: Mapping[str, Any]) -> dict[str, Any]:
             return {path: numbers_of(it) if path in inexact and _is_number(it) else it for path, it in values.items()}
 
-        gold = numbers(right)
+        found, gold = numbers(actual), numbers(right)
+        for path in self.unjudged:  # it must be there, whatever its numbers
+            if path in found and path in gold and _shape(found[path]) == _shape(gold[path]):
+                found[path] = gold[path]
         marks = {
-            path: item for path, item in self.gold.noisy.items() if item.shape == getattr(gold.get(path), "shape", ())
+            path: item for path, item in self.gold.noisy.items() if path in gold and item.shape == _shape(gold[path])
         }
         return compare(
-            numbers(actual),
+            found,
             gold,
-            tolerances={**self.tolerances, **dict.fromkeys(self.unjudged, _ANYTHING)},
+            tolerances=self.tolerances,
             noisy=marks,
             equal_nan=equal_nan,
             check_dtype=[],
@@ -206,6 +205,10 @@ def same_bits(one: Any, two: Any) -> bool:
 
 def _is_inexact(value: Any) -> bool:
     return isinstance(value, float) or (is_array(value) and is_inexact(value))
+
+
+def _shape(value: Any) -> tuple[int, ...]:
+    return tuple(getattr(value, "shape", ()))
 
 
 def _is_number(value: Any) -> bool:
