@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import gc
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -142,11 +143,12 @@ class Session:
 
 
 def collect_garbage(file: Path) -> None:
-    """Collect what a case has left, if its `file` is large: models lie in cycles, and the next case would come on top
-    of the last one's. For small ones that would only take time."""
-    with contextlib.suppress(OSError):
+    """Collect what a case has left, if its `file` is large, and give it back to the system: models lie in cycles, and
+    the next case would come on top of the last one's. For small ones that would only take time."""
+    with contextlib.suppress(OSError, AttributeError):  # the file is gone, or the C library has no such function
         if file.stat().st_size > MAPPED_BYTES:
             gc.collect()
+            ctypes.CDLL(None).malloc_trim(0)
 
 
 def _settings(payload: dict[str, Any]) -> dict[str, Any]:
