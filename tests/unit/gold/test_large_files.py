@@ -5,8 +5,10 @@ from __future__ import annotations
 import gc
 import io
 import os
+import weakref
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -17,14 +19,16 @@ from hypothesis.extra import numpy as hnp
 from safetensors.numpy import save
 from safetensors.torch import save as save_torch
 
-from goldsmith.gold import files
+from goldsmith.gold import files, gradient_projections
 from goldsmith.gold.arrays import Computed, array_hash, leaf_facts, numbers_of
 from goldsmith.gold.calibration import FLOAT64, _comparable, _measure
 from goldsmith.gold.files import read_arrays, read_back, read_payload, same_bytes, write_arrays, write_payload
-from goldsmith.gold.safetensors_reader import open_mapped
+from goldsmith.gold.gradient_projections import projections
+from goldsmith.gold.safetensors_reader import open_mapped, parse_bytes
 from goldsmith.gold.safetensors_writer import encoded, encoded_at_once
 from goldsmith.gold.sizes import root_mean_square
 from goldsmith.gold.tolerances import ATOL, RTOL, digits, sizes_of
+from goldsmith.worker.record_session import collect_garbage
 
 CODES = ["?", "u1", "i1", "i2", "u2", "f2", "i4", "u4", "f4", "f8", "i8", "u8"]
 SHAPES = hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=4)
@@ -142,6 +146,46 @@ def test_files_are_compared_to_their_last_byte(tmp_path: Path, change: bytes) ->
     assert same_bytes(one, two) == (not change)
     two.write_bytes(b"y" * 2_499_999 + b"z")
     assert not same_bytes(one, two)
+
+
+def test_a_tensor_that_tells_another_size_than_it_has_is_written_as_it_is() -> None:
+    class Liar(torch.Tensor):
+        def cpu(self, *args: Any, **kwargs: Any) -> Any:
+            return torch.zeros(1)
+
+    told = torch.ones(3).as_subclass(Liar)
+    found = parse_bytes(memoryview(written({"x": told}, encoded_at_once)), Path("x"))
+    assert found["x"].shape == (1,)
+
+
+@pytest.mark.parametrize("size", [1000, files.MAPPED_BYTES + 1])
+def test_what_a_case_leaves_in_cycles_is_freed_before_the_next_if_it_is_large(tmp_path: Path, size: int) -> None:
+    class Model:
+        def __init__(self) -> None:
+            self.hooks = [self]
+
+    file = tmp_path / "case.pt"
+    with file.open("wb") as opened:
+        opened.truncate(size)
+    gc.collect()
+    gc.disable()
+    try:
+        left = weakref.ref(Model())
+        collect_garbage(file)
+        assert (left() is None) == (size > files.MAPPED_BYTES)
+    finally:
+        gc.enable()
+    collect_garbage(tmp_path / "none.pt")
+
+
+@settings(deadline=None, max_examples=60)
+@given(gradient=hnp.arrays(np.float64, st.integers(0, 40), elements=st.floats(-10, 10)), piece=st.integers(1, 50))
+def test_a_gradient_is_projected_piece_by_piece_as_it_is_whole(gradient: Any, piece: int) -> None:
+    steps = np.arange(1, gradient.size + 1)
+    whole = [float(gradient @ np.cos(steps * (1.3 + number))) for number in range(3)]
+    assert projections(gradient)[1:] == whole, "small ones have the bits that gold has"
+    with mock.patch.object(gradient_projections, "_PIECE", piece):
+        assert projections(gradient)[1:] == pytest.approx(whole, abs=1e-11)
 
 
 # --- noise, trial by trial
