@@ -229,7 +229,7 @@ class Lender:
 
         @contextlib.contextmanager
         def fork_server(
-            *, preload: Collection[str] = (), environment: dict[str, str] | None = None
+            *, preload: Collection[str] = (), optimisers: bool = True, environment: dict[str, str] | None = None
         ) -> Iterator[ForkClient]:
             lent = self._server("torch" in preload)
             server = lent if environment is None else ForkClient(preload=preload, environment=environment)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import contextlib
+import itertools
 import math
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -143,11 +144,19 @@ def _workspace(
     """Open a workspace with the submission in it. Its runs have `used` some of their time already."""
     with contextlib.ExitStack() as stack:
         libraries = opened.gold.manifest.provenance.environment.libraries
-        server = request.fork_server or stack.enter_context(fork_server(preload=libraries))
+        optimisers = request.fork_server is None and may_train(target.recipe, submission.placed)
+        server = request.fork_server or stack.enter_context(fork_server(preload=libraries, optimisers=optimisers))
         server.prestart(deterministic_environment(target.threads))  # it imports torch while this process does
         allowance = Allowance(seconds_in_all(target.case_timeout, len(opened.golds)), used)
         context = CheckContext(target, opened, request, server, allowance)
         yield context, stack.enter_context(context.open_workspace(submission.placed, submission.beside))
+
+
+def may_train(recipe: Path, placed: Iterable[Placement]) -> bool:
+    """Say whether children need optimisers, as far as the recipe and what was submitted show: one that makes them all
+    the same imports what they need itself."""
+    files = (item.read() for item in placed if item.target.suffix == ".py")
+    return any(b"optim" in text for text in itertools.chain([recipe.read_bytes()], files))
 
 
 def _replay(

@@ -84,9 +84,12 @@ class Framework:
     def process(self) -> Process:
         return cast("Process", self._part("process"))
 
-    def preload(self) -> None:
+    def preload(self, *, optimisers: bool = True) -> None:
         """Import the library and all that is known of it: children that are forked then have it already."""
         self.process.preload()
+        late = getattr(self.process, "preload_optimisers", None)
+        if optimisers and late is not None:
+            late()
         for part in ("arrays", "models", "numerics"):
             getattr(self, part)
 

@@ -29,6 +29,8 @@ _SHUTDOWN_TIMEOUT_S = 1.0
 _WAIT_TIMEOUT_S = 3600.0
 _POLL_INTERVAL_S = 0.002
 _SERVER_MODULE = "goldsmith.worker.fork_server"
+STRANGERS, NO_OPTIMISERS = "strangers", "no-optimisers"
+"""What the server is told besides the names of libraries."""
 _KILLED = -9
 """The return code of a child whose server has ended, which ends all that it forked."""
 
@@ -38,6 +40,7 @@ class ForkClient:
     end; several threads may share it.
 
     preload:         libraries that the server imports before it forks
+    optimisers:      import what those need for their optimisers, too, which takes as long again
     environment:     of the server and its children; by default the first job's. With one of its own nothing of this
                      process's environment is in their memory
     command_prefix:  starts the server, as bubblewrap does
@@ -48,6 +51,7 @@ class ForkClient:
         self,
         *,
         preload: Collection[str] = (),
+        optimisers: bool = True,
         environment: dict[str, str] | None = None,
         command_prefix: Sequence[str] = (),
         reach: Reach | None = None,
@@ -58,6 +62,7 @@ class ForkClient:
             command_prefix,
             reach,
         )
+        self._options = [] if optimisers else [NO_OPTIMISERS]
         self._server: subprocess.Popen[bytes] | None = None
         self._files: list[str] = []
         self._has_answered = False
@@ -156,11 +161,11 @@ class ForkClient:
     def _ensure_server(self, environment: dict[str, str]) -> subprocess.Popen[bytes]:
         if self._server is None or self._server.poll() is not None:
             self._has_answered = False
-            program, options = [sys.executable, "-P", "-m", _SERVER_MODULE], list(self._preload)
+            program, options = [sys.executable, "-P", "-m", _SERVER_MODULE], [*self._preload, *self._options]
             if self._reach is not None:
                 reach = self._reach
                 program = interpreter_command(_SERVER_MODULE, reach.folders, reach.packages, reach.absent)
-                options.append("strangers")
+                options.append(STRANGERS)
             with real_time_priority():
                 self._server = subprocess.Popen(
                     [*self._command_prefix, *program, *options],
@@ -194,9 +199,11 @@ class ForkClient:
 
 
 @contextlib.contextmanager
-def fork_server(*, preload: Collection[str] = (), environment: dict[str, str] | None = None) -> Iterator[ForkClient]:
+def fork_server(
+    *, preload: Collection[str] = (), optimisers: bool = True, environment: dict[str, str] | None = None
+) -> Iterator[ForkClient]:
     """Open a fork server, and close it at the end."""
-    server = ForkClient(preload=preload, environment=environment)
+    server = ForkClient(preload=preload, optimisers=optimisers, environment=environment)
     try:
         yield server
     finally:

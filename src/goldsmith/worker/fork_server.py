@@ -1,4 +1,4 @@
-"""The fork server: `python -P -m goldsmith.worker.fork_server [LIBRARY…] [strangers]`; its client is
+"""The fork server: `python -P -m goldsmith.worker.fork_server [LIBRARY…] [strangers] [no-optimisers]`; its client is
 `process/fork_client.py`.
 
 It has a child forked for each job that it reads from standard input, supervises it (`supervisor.py`), kills what it
@@ -18,6 +18,7 @@ from typing import Any
 
 from goldsmith.foundation.platforms import IS_LINUX
 from goldsmith.process.descendants import adopt_orphans, quota_for
+from goldsmith.process.fork_client import NO_OPTIMISERS, STRANGERS
 from goldsmith.process.untrusted_files import exit_status_file
 from goldsmith.sandbox import access_times
 from goldsmith.worker.supervisor import POLL_INTERVAL_S, Supervisor
@@ -81,7 +82,8 @@ class ForkServer:
 
 if __name__ == "__main__":
     adopt_orphans()
-    if "strangers" in sys.argv:
+    if STRANGERS in sys.argv:
         access_times.stop_noting()
-    libraries = [item for item in sys.argv[1:] if item != "strangers"]
-    ForkServer(Zygote(libraries) if IS_LINUX else NoZygote(libraries)).serve()
+    libraries = [item for item in sys.argv[1:] if item not in (STRANGERS, NO_OPTIMISERS)]
+    kind = Zygote if IS_LINUX else NoZygote
+    ForkServer(kind(libraries, optimisers=NO_OPTIMISERS not in sys.argv)).serve()

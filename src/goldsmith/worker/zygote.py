@@ -39,14 +39,14 @@ class Zygote:
     `child_exits` is a descriptor that becomes readable when a child has ended.
     """
 
-    def __init__(self, preload: Sequence[str]) -> None:
+    def __init__(self, preload: Sequence[str], *, optimisers: bool = True) -> None:
         self.child_exits, writer = _wake_up_pipe()
         self._link, other = socket.socketpair()
         self.pid = os.fork()
         if not self.pid:
             self._link.close()
             os.close(self.child_exits)
-            _serve(other, writer, preload)
+            _serve(other, writer, preload, optimisers)
         other.close()
         os.close(writer)
         self._answers = self._link.makefile("rb")
@@ -92,11 +92,11 @@ class Zygote:
 class NoZygote:
     """The same without a separate process, for systems that have no sandbox anyway (macOS)."""
 
-    def __init__(self, preload: Sequence[str]) -> None:
+    def __init__(self, preload: Sequence[str], *, optimisers: bool = True) -> None:
         self.child_exits, self._writer = _wake_up_pipe()
         self._silent_reader, self._silent_writer = os.pipe()
         self.pid = os.getpid()
-        _prepare(self._writer, preload)
+        _prepare(self._writer, preload, optimisers)
 
     def fileno(self) -> int:
         """Return a descriptor that never becomes readable: this zygote does not end before its fork server."""
@@ -123,7 +123,7 @@ def _wake_up_pipe() -> tuple[int, int]:
     return reader, writer
 
 
-def _prepare(wake_up: int, preload: Sequence[str]) -> None:
+def _prepare(wake_up: int, preload: Sequence[str], optimisers: bool) -> None:
     signal.signal(signal.SIGCHLD, lambda *_: None)  # an ignored signal would not be written to the pipe
     signal.set_wakeup_fd(wake_up, warn_on_full_buffer=False)
     if preload:
@@ -131,15 +131,15 @@ def _prepare(wake_up: int, preload: Sequence[str]) -> None:
     known = {item.name: item for item in registered()}
     for name in preload:  # gold names what it was recorded with: the library of arrays, and those of its models
         if name in known:
-            known[name].preload()
+            known[name].preload(optimisers=optimisers)
         else:
             importlib.import_module(name)
     for item in active():
-        item.preload()
+        item.preload(optimisers=optimisers)
     _freeze_gc()
 
 
-def _serve(link: socket.socket, wake_up: int, preload: Sequence[str]) -> None:
+def _serve(link: socket.socket, wake_up: int, preload: Sequence[str], optimisers: bool) -> None:
     """Answer requests, in the zygote, until the fork server has ended."""
     try:
         drop_real_time_priority()
@@ -147,7 +147,7 @@ def _serve(link: socket.socket, wake_up: int, preload: Sequence[str]) -> None:
         for stream in (0, 1):  # the fork server talks to its client through them
             os.dup2(devnull, stream)
         os.close(devnull)
-        _prepare(wake_up, preload)
+        _prepare(wake_up, preload, optimisers)
         while True:
             kind, descriptors, *_ = socket.recv_fds(link, 1, 1)
             if not kind:

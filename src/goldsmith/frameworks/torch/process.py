@@ -16,13 +16,14 @@ PACKAGES = ("torch",)
 
 
 def preload() -> None:
-    """Import what torch imports late: making the first optimiser takes as long as torch itself.
-
-    Do not differentiate anything: autograd's threads would not survive a fork.
-    """
+    """Do not differentiate anything: autograd's threads would not survive a fork."""
     import safetensors.torch  # noqa: F401
 
     torch.set_num_threads(1)
+
+
+def preload_optimisers() -> None:
+    """Import what torch imports late: making the first optimiser takes as long as torch itself."""
     torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.0)
 
 
