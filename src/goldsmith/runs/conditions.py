@@ -37,8 +37,7 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     arrangement of weights, by the adapter's name for it. `memory` that is not initialised is `marked` with NaN, or
     `unmarked`; else as torch has it.
 
-    Where: on `device`, if not where the process runs everything; with `tf32`, products of float32 may be rounded to it;
-    models and functions may be `compiled`.
+    How: with `tf32`, products of float32 may be rounded to it; models and functions may be `compiled`.
 
     Models that are asked directly: in `train` mode; with `gradients` of the values `outputs`, in this order; after
     `steps` of an optimiser; `inputs_as` is a dtype for floating inputs alone; `before` the call that counts they were
@@ -63,7 +62,6 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     perturbation: Perturbation | None = None
     layout: str = ""
     memory: Literal["", "marked", "unmarked"] = ""
-    device: str = ""
     tf32: bool = False
     compiled: bool = False
     train: bool = False

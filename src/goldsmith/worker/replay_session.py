@@ -136,7 +136,7 @@ class ReplaySession(Session):
         failure = None
         try:
             values = self.recorded(definition, wanted, case, created, case.watch(), self._called_before(wanted))
-            settle(wanted.device or self.device)  # what goes wrong there later would be another case's
+            settle(self.device)  # what goes wrong there later would be another case's
             values |= case.changes.more() if case.changes else {}
             trace = case.trace_so_far()
         except BaseException as error:
@@ -220,9 +220,8 @@ class ReplaySession(Session):
         if wanted.perturbation is not None:
             changes = ModelPerturbation(wanted.perturbation, self.seed, dict(given.inputs))
         own_code = self.own_code if wanted.traced else None
-        device = wanted.device or self.device
         return ReplayCase(
-            definition, self.seed, device, given, own_code=own_code, changes=changes, compiled=wanted.compiled
+            definition, self.seed, self.device, given, own_code=own_code, changes=changes, compiled=wanted.compiled
         )
 
     def announce(self, name: str, number: int, of: int) -> None:
