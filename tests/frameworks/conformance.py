@@ -390,5 +390,5 @@ def test_a_function_is_compiled_by_torch_and_others_say_why_not(library: Framewo
     if library.name == "torch":
         assert callable(library.numerics.compiled(abs))
         return
-    with pytest.raises(CannotCompile, match=".+"):
+    with pytest.raises(CannotCompile, match=r".+"):
         library.numerics.compiled(abs)

@@ -219,7 +219,7 @@ class _Judging:
             looked = self._look_at_modules(request, runs, measured, list(cases), chance=chance)
         if self.both.request.compiled and gravest(case.outcome for case in looked) == AGREES:
             told("compiling the candidate")
-            looked += try_compiled(self.both, self.judge, request, runs, measured, shared)
+            looked += try_compiled(self.both, self.judge, prefix, request, runs, measured, shared)
         if self.both.request.kernel and not number and gravest(case.outcome for case in looked) == AGREES:
             told("running it again under other conditions")
             looked += try_again(self.both, self.judge, base, runs, measured)

@@ -7,7 +7,7 @@ with the reference's. What the reference does not stand either is not tried.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Protocol
 
@@ -20,7 +20,6 @@ from goldsmith.model_parity.judge import ValueJudge, is_finite
 from goldsmith.model_parity.noise import Measured
 from goldsmith.runs.conditions import WIDE
 from goldsmith.runs.requests import RunRequest
-from goldsmith.runs.run import Run
 
 AGAIN: Mapping[str, tuple[Mapping[str, Any], str]] = MappingProxyType(
     {
@@ -46,9 +45,7 @@ def try_again(
     both: BothSides, judge: ValueJudge, base: RunRequest, runs: Runs, measured: Measured
 ) -> list[CaseVerdict]:
     """Run the candidate on the same inputs under other conditions, and look at what it has left behind."""
-    found = []
-    ran = runs.theirs
-    recycled = False
+    found, changed = [], list(runs.theirs.facts.changed)
     for name, (changes, meaning) in AGAIN.items():
         asked = base.under(gradients=False, traced=False, **changes)
         mine = both.reference.run(asked)
@@ -57,7 +54,7 @@ def try_again(
             both.notes.append(f"not tried: {name}, since the reference itself {what}")
             continue
         ran = both.candidate_run(both.their(asked))
-        recycled |= ran.facts.recycled and not mine.facts.recycled
+        changed += ran.facts.changed
         if ran.facts.failure is not None:
             found.append(_wrong(name, "raised", f"it fails there: {ran.facts.failure.message}"))
             continue
@@ -65,18 +62,16 @@ def try_again(
         if verdict.outcome == DIFFERS and verdict.kind == "values":
             verdict = msgspec.structs.replace(verdict, reason=meaning)
         found.append(verdict)
-    return [*found, *_left_behind(runs, ran, recycled=recycled)]
-
-
-def _left_behind(runs: Runs, last: Run, *, recycled: bool) -> Iterator[CaseVerdict]:
-    reason = "a later call writes over what an earlier one returned" if recycled else ""
-    yield _verdict(PREVIOUS_OUTPUT, "recycled", reason)
+        if "before" in changes and changes["before"] == "ten calls":
+            again = ran.facts.recycled and not mine.facts.recycled
+            reason = "a later call writes over what an earlier one returned" if again else ""
+            found.append(_verdict(PREVIOUS_OUTPUT, "recycled", reason))
     shared = [name for name in runs.theirs.facts.shares if name not in runs.mine.facts.shares]
-    names = f"input {', '.join(shared)}"
-    reason = f"what it returns is memory of its {names}, and the reference's is not" if shared else ""
-    yield _verdict(OWN_MEMORY, "shares", reason)
-    changed = [item for item in last.facts.changed if item not in runs.mine.facts.changed]
-    yield _verdict(LIBRARIES, "settings", f"it changes {'; '.join(changed)}" if changed else "")
+    reason = f"what it returns is memory of its input {', '.join(shared)}, and the reference's is not" if shared else ""
+    found.append(_verdict(OWN_MEMORY, "shares", reason))
+    changed = [item for item in dict.fromkeys(changed) if item not in runs.mine.facts.changed]
+    found.append(_verdict(LIBRARIES, "settings", f"it changes {'; '.join(changed)}" if changed else ""))
+    return found
 
 
 def try_structure(
@@ -110,6 +105,7 @@ def try_structure(
 def try_compiled(
     both: BothSides,
     judge: ValueJudge,
+    prefix: str,
     request: RunRequest,
     runs: Runs,
     measured: Measured,
@@ -122,14 +118,18 @@ def try_compiled(
     if failure is not None and failure.kind == "compiler":
         raise Inconclusive("compiler", f"the candidate cannot be compiled: {failure.message}")
     if failure is not None:
-        return [_wrong(COMPILED, COMPILED, f"it agrees as it is written, and fails compiled: {failure.message}")]
+        return [
+            _wrong(
+                f"{prefix}{COMPILED}", COMPILED, f"it agrees as it is written, and fails compiled: {failure.message}"
+            )
+        ]
     if not ran.facts.graphs:
         raise Inconclusive(
             "compiler", "nothing of the candidate is compiled: torch.compile finds no operation of torch's"
         )
     wide = None
     for _ in range(2):
-        cases = judge.values(f"{COMPILED}: ", Runs(runs.mine, ran, wide), measured, shared)
+        cases = judge.values(f"{prefix}{COMPILED}: ", Runs(runs.mine, ran, wide), measured, shared)
         if wide is not None or runs.wide is None or gravest(case.outcome for case in cases) != DIFFERS:
             break
         exact = both.candidate_run(both.their(asked.under(precision=WIDE, strict=False, lightly=True)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import functools
 import importlib
@@ -75,7 +76,7 @@ def _from_target(job: SideJob) -> Built:
     if not file or not name:
         raise CannotBuild("it names no model", kind="usage", wanted=f"{file or name or 'file.py'}:Name")
     benchmark = _import(job.benchmark, job.root, wanted=_TARGET_FORMS) if job.benchmark else None
-    before = GlobalChanges() if job.kernel else None
+    before = _libraries_before(file, job) if job.kernel else None
     is_benchmark = benchmark is not None and job.role == "reference"
     module = (
         benchmark if is_benchmark else _import(file, job.root, wanted=_TARGET_FORMS, is_installed=bool(job.packages))
@@ -93,6 +94,17 @@ def _from_target(job: SideJob) -> Built:
         assert make is not None
         inputs = functools.partial(_as_arguments, make)
     return Built(_place(target, job), inputs, before=before)
+
+
+def _libraries_before(file: str, job: SideJob) -> GlobalChanges | None:
+    """Return what libraries are like before a kernel's code is imported: those that it names are, so that there is
+    something to compare with. None where there is none."""
+    with contextlib.suppress(OSError):
+        text = Path(job.root, file).read_text(encoding="utf-8", errors="replace") if file.endswith(".py") else ""
+        for item in registered():
+            if item.name in text and importlib.util.find_spec(item.name) is not None:
+                importlib.import_module(item.name)
+    return GlobalChanges() if active() else None
 
 
 def _benchmark_function(benchmark: ModuleType, job: SideJob, name: str) -> Callable[[], Any]:
