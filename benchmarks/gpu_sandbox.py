@@ -90,6 +90,13 @@ def compute(device: str) -> None:
         torch.cuda.synchronize()
 
 
+def begin(device: str) -> None:
+    """Do the least that takes a context, which is quicker."""
+    import torch
+
+    assert torch.zeros(1, device=device).item() == 0
+
+
 def forked(action: Callable[[int], None]) -> tuple[int, int, float]:
     """Start an action in a fork; return its pid, a pipe with why it failed, and when it began."""
     reader, writer = os.pipe()
@@ -170,6 +177,7 @@ class Variant:
         from goldsmith.sandbox.readable_paths import reach
 
         self.device, self.folder = device, folder
+        self.act: Callable[[str], None] = compute
         self.given, self.reach, self.limits = accelerator(device), reach([]), Limits(processes=600, open_files=512)
 
     def __call__(
@@ -179,9 +187,13 @@ class Variant:
         policy: Callable[[list[Any]], list[Any]] = list,
         off: Iterable[str] = (),
         before: Callable[[], None] = lambda: None,
+        read: Sequence[str] = (),
+        write: Sequence[str] = (),
+        abi: int = 0,
     ) -> Callable[[int], None]:
         def action(report: int) -> None:
             from goldsmith.sandbox import confinement
+            from goldsmith.sandbox.capabilities import Level
 
             sandboxing: Any = confinement
             rules = sandboxing.rules
@@ -193,16 +205,19 @@ class Variant:
             confinement.confine(
                 confinement.Confinement(
                     home=home,
-                    readable=tuple(item for item in (*self.reach.readable, *self.given.readable) if item not in gone),
+                    readable=tuple(
+                        item for item in (*self.reach.readable, *self.given.readable, *read) if item not in gone
+                    ),
                     listable=self.reach.listable,
-                    writable=tuple(filter(None, [os.environ.get("SHIM_LOG")])),
+                    writable=(*filter(None, [os.environ.get("SHIM_LOG")]), *write),
                     descriptors=(report,),
                     devices=tuple(item for item in (*self.given.devices, *more) if item not in gone),
                     variables=("SHIM_LOG",),
                     limits=self.limits,
-                )
+                ),
+                Level(landlock=abi, seccomp=True) if abi else None,
             )
-            compute(self.device)
+            self.act(self.device)
 
         return action
 
@@ -271,8 +286,12 @@ def main(device: str) -> int:
     sys.stdout.flush()
     if not variant.given.devices:
         return int(bool(first["in the sandbox"]))
+    cpu_in_sandbox(folder)
     if first["in the sandbox"]:
-        return find_what_is_missing(variant, seen)
+        best = find_what_is_missing(variant)
+        if "OUT" in os.environ or "FOUND" in os.environ:
+            Path(os.environ.get("FOUND") or f"{os.environ['OUT']}/found.json").write_text(json.dumps(best))
+        return 1
     needed("files of devices", {item: variant(without=[item]) for item in variant.given.devices})
     needed("what is read", {item: variant(without=[item]) for item in variant.given.readable})
     uvm = sorted({int(name.split()[-1], 16) for name in seen["ioctl"] if name.startswith("/dev/nvidia-uvm ")})
@@ -293,41 +312,104 @@ def _nothing_shared(rules: list[Any]) -> list[Any]:
     return [Rule("mmap", EPERM, (Among(3, (0x21, 0x23), 0x2F),)), *rules]
 
 
-def find_what_is_missing(variant: Variant, seen: dict[str, collections.Counter[str]]) -> int:
-    """Find out which layer keeps it from computing, and what of that has to be let in."""
-    from goldsmith.sandbox import limits as limits_module
+PROC = """self self/task self/fd self/fdinfo self/ns self/mounts self/mountinfo self/environ self/cmdline self/exe
+    self/comm
+    self/smaps self/pagemap self/numa_maps self/oom_score_adj self/limits self/mem sys sys/kernel sys/vm modules mounts
+    driver bus version_signature sys/kernel/cap_last_cap"""
+DEV = "shm nvidia-caps nvidia-uvm-tools nvidia-modeset char zero pts infiniband mqueue hugepages"
+SYS = "bus class module devices fs kernel dev"
+OTHERS = "/tmp /run /var /etc /root /home /opt /usr /work /lib /bin /mnt /srv"
+
+
+def _last_of(why: str) -> str:
+    return why[-90:] if why else "computes"
+
+
+def find_what_is_missing(variant: Variant) -> dict[str, list[str]]:
+    """Find out which system calls and paths keep it from computing, each layer by itself; then all together."""
     from goldsmith.sandbox import syscall_policy
 
-    everything = [rule.call for rule in syscall_policy.rules(1, 7, accelerator=True)]
-    tried = {"no layer": variant(off=LAYERS)}
-    tried |= {f"all but {layer}": variant(off=[layer]) for layer in LAYERS}
-    tried |= {f"{layer} alone": variant(off=[item for item in LAYERS if item != layer]) for layer in LAYERS}
+    calls = sorted({rule.call for rule in syscall_policy.rules(1, 7, accelerator=True)})
+    only_seccomp = [layer for layer in LAYERS if layer != "seccomp"]
 
-    def without_limit(name: str) -> Callable[[], None]:
-        def act() -> None:
-            module: Any = limits_module
-            real = module._set_limit
-            module._set_limit = lambda kind, *more: None if kind == name else real(kind, *more)
+    def refusing(some: Sequence[str]) -> Callable[[int], None]:
+        return variant(policy=without_rules(set(calls) - set(some)), off=only_seccomp)
 
-        return act
+    variant.act = begin
+    groups = [calls[at : at + 12] for at in range(0, len(calls), 12)]
+    found = outcomes({"": refusing([])} | {" ".join(group): refusing(group) for group in groups}, at_once=12)
+    suspects = [call for name, why in found.items() if why for call in name.split()]
+    singles = outcomes({call: refusing([call]) for call in suspects}, at_once=12)
+    breaking = [call for call, why in singles.items() if why]
+    print(f"\nno call refused: {_last_of(found[''])}; calls whose refusal breaks it: {breaking}")
+    fixed = outcomes({"seccomp without these": variant(policy=without_rules(breaking), off=only_seccomp)})
+    print(*(f"{name}: {_last_of(why)}" for name, why in fixed.items()), flush=True)
 
-    kinds = ("CORE", "MEMLOCK", "MSGQUEUE", "NICE", "RTPRIO", "SIGPENDING", "NOFILE", "NPROC")
-    tried |= {f"without the limit {kind}": variant(before=without_limit(kind)) for kind in kinds}
-    found = outcomes(tried)
+    only_landlock = [layer for layer in LAYERS if layer not in ("Landlock", "no new privileges")]
+    paths = [
+        *(f"/proc/{item}" for item in PROC.split()),
+        *(f"/dev/{item}" for item in DEV.split()),
+        *(f"/sys/{item}" for item in SYS.split()),
+        *OTHERS.split(),
+    ]
+    tried = {
+        "everything": variant(read=["/"], write=["/"], more=["/dev"], off=only_landlock),
+        "reading everything": variant(read=["/"], off=only_landlock),
+        "writing everything": variant(write=["/"], more=["/dev"], off=only_landlock),
+        "all paths": variant(read=paths, write=paths, more=paths, off=only_landlock),
+        "all paths to read": variant(read=paths, off=only_landlock),
+        **{f"ABI {abi}": variant(abi=abi, off=only_landlock) for abi in range(1, 7)},
+        **{
+            f"ABI {abi}, everything": variant(abi=abi, read=["/"], write=["/"], more=["/dev"], off=only_landlock)
+            for abi in range(1, 7)
+        },
+        **{f"reading {path}": variant(read=[path], off=only_landlock) for path in (*paths, "/proc", "/dev", "/sys")},
+        **{f"writing {path}": variant(write=[path], off=only_landlock) for path in (*paths, "/proc", "/dev", "/sys")},
+    }
+    found = outcomes(tried, at_once=12)
+    print("\nLandlock alone:")
     for name, why in found.items():
-        print(f"  {name}: {why or 'computes'}")
-    if not found["all but seccomp"]:
-        single = {call: variant(policy=without_rules([call])) for call in sorted(set(everything))}
-        for call, why in outcomes(single, at_once=10).items():
-            if not why:
-                print(f"  computes once {call} is not refused")
-    if not found["all but Landlock"]:
-        folders = {
-            f"with {item}": variant(more=[item]) for item in ("/dev", "/proc", "/sys", "/etc", "/run", "/tmp", "/")
+        if not why or not name.startswith(("reading /", "writing /")):
+            print(f"  {name}: {_last_of(why)}")
+    writes = [name.partition(" ")[2] for name, why in found.items() if not why and name.startswith("writing /")]
+    reads = [name.partition(" ")[2] for name, why in found.items() if not why and name.startswith("reading /")]
+    if not reads and not writes and not found["all paths"]:
+        without = {
+            path: variant(
+                read=[p for p in paths if p != path],
+                write=[p for p in paths if p != path],
+                more=[p for p in paths if p != path],
+                off=only_landlock,
+            )
+            for path in paths
         }
-        for name, why in outcomes(folders).items():
-            print(f"  {name}: {why or 'computes'}")
-    return 1
+        writes = [path for path, why in outcomes(without, at_once=12).items() if why]
+        print(f"  of all paths, these are needed: {writes}")
+    best = {"calls": breaking, "read": reads[:1] or [], "write": [] if reads else writes}
+    variant.act = compute
+    both = variant(policy=without_rules(breaking), read=best["read"], write=best["write"], more=best["write"])
+    print(f"in the whole sandbox with {best}: {_last_of(outcomes({'all': both})['all'])}", flush=True)
+    return best
+
+
+def cpu_in_sandbox(folder: str) -> None:
+    """Print how long it takes to find out, in the sandbox for the processor, that there is no card."""
+    import torch
+
+    for name, visible in (("as it is", None), ("with CUDA_VISIBLE_DEVICES empty", "")):
+
+        def ask(_: str, visible: str | None = visible) -> None:
+            if visible is not None:
+                os.environ["CUDA_VISIBLE_DEVICES"] = visible
+            began = time.monotonic()
+            torch.cuda.is_available()
+            first = time.monotonic() - began
+            torch.cuda.is_available()
+            raise ValueError(f"{first:.2f} s, then {time.monotonic() - began - first:.2f} s")
+
+        variant = Variant("cpu", folder)
+        variant.act = ask
+        print(f"is there a card, asked in the sandbox for the processor, {name}: {outcomes({'': variant()})['']}")
 
 
 def rerun_with_shim(device: str) -> int:
