@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import IO, Any
 
-from goldsmith.frameworks.framework import arrays_of, storing
-from goldsmith.gold.arrays import dtype_name, is_array
+from goldsmith.frameworks.framework import arrays_of, framework, storing
+from goldsmith.gold.arrays import dtype_name, is_array, is_tensor
 
 _CODES = {
     "bool": ("BOOL", 1),
@@ -102,5 +102,6 @@ def encoded_at_once(arrays: Mapping[str, Any]) -> Encoded:
 
 def _encoded_by_library(arrays: Mapping[str, Any]) -> Encoded:
     copies = {name: arrays_of(item).host_copy(item) for name, item in arrays.items()}
-    content = storing().arrays.save_tensors(copies)
+    library = storing() if any(map(is_tensor, copies.values())) else framework("numpy")
+    content = library.arrays.save_tensors(copies)
     return Encoded(len(content), [content])

@@ -68,6 +68,11 @@ def test_what_the_format_lacks_is_refused_in_the_librarys_words() -> None:
         encoded_at_once({"x": torch.eye(3).to_sparse()})
 
 
+def test_numbers_in_the_order_of_another_machine_are_written_by_the_library(tmp_path: Path) -> None:
+    write_arrays({"x": np.arange(3, dtype=">f4"), "y": np.ones(2)}, tmp_path / "x.safetensors")
+    assert read_arrays(tmp_path / "x.safetensors")["x"].tolist() == [0, 1, 2]
+
+
 def test_arrays_are_made_one_at_a_time(tmp_path: Path) -> None:
     alive: list[int] = []
     most = 0
