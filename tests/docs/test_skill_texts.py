@@ -239,7 +239,13 @@ def unsure(folder: Path) -> Run:
     old = parity_model(["before = LayerNorm(3)", "after = LayerNorm(3)", "inner = Linear(3, 3)"])
     new = parity_model(["inner = Linear(3, 3)", "before = LayerNorm(3)", "after = LayerNorm(3)"])
     (folder / "old_norm.py").write_text(old)
-    names = {"self.inner": "self.mix", "self.before": "self.norm1", "self.after": "self.norm2", "2 *": "3 *"}
+    names = {
+        "self.inner": "self.mix",
+        "self.before": "self.norm1",
+        "self.after": "self.norm2",
+        "2 *": "3 *",
+        "factor=2": "factor=3",
+    }
     for one, two in names.items():
         new = new.replace(one, two)
     (folder / "new_norm.py").write_text(new)
@@ -252,7 +258,8 @@ def parity_model(parts: list[str]) -> str:
     made = "".join(f"        self.{part.replace('= ', '= torch.nn.')}\n" for part in parts)
     return (
         "import torch\n\n\nclass Net(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n"
-        f"{made}\n    def forward(self, x):\n        return self.after(x + 2 * self.inner(self.before(x)))\n"
+        f"{made}        self.config = dict(factor=2)\n\n"
+        "    def forward(self, x):\n        return self.after(x + 2 * self.inner(self.before(x)))\n"
     )
 
 
