@@ -19,7 +19,7 @@ from goldsmith.judge.case import Judge, is_settled
 from goldsmith.judge.decision import OTHER_INPUTS, moved_by_rounding, shown_path
 from goldsmith.judge.policy import CLEAR, SAME
 from goldsmith.judge.reduced_precision import is_excused
-from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, CUT_OFF, DIFFERS, ERROR, CaseVerdict
+from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, CUT_OFF, DIFFERS, ERROR, INCONCLUSIVE, CaseVerdict
 from goldsmith.mutants.baselines import InternalTests, customary_case, plainly_differs
 from goldsmith.mutants.equivalence import ADVICE, WHY, deviation, deviation_under, only_wide
 from goldsmith.mutants.mutants import Mutant
@@ -100,7 +100,10 @@ class MutantRunner:
         started = time.monotonic()
         with self._borrow(variant) as pooled:
             screened = self._screen(pooled.stage, list(self.baseline.replays))
-            unsaid = _against(screened.without_blind_records(self.checking.judge))
+            said = screened.without_blind_records(self.checking.judge)
+            if not self.checking.setting.is_plain:  # some cases cannot be judged in a setting, whoever runs there
+                said = {name: verdict for name, verdict in said.items() if verdict.outcome != INCONCLUSIVE}
+            unsaid = _against(said)
             if screened.against is not None:
                 found = _caught(variant, screened.against)
             elif unsaid is not None:
