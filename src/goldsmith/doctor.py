@@ -194,11 +194,15 @@ def recording_environment(device: str, threads: int) -> Environment:
 
     facts: dict[str, Any] = {"threads": threads, "device": device}
     versions: dict[str, str] = {}
+    settings: dict[str, str] = {}
     for library in active():
         facts |= library.process.environment(device)
         versions |= facts.pop("versions", {})
+        settings |= facts.pop("settings", {})
         if library.name not in Environment.__struct_fields__:
             versions[library.name] = facts.pop(library.name)
+    if settings:
+        facts["settings"] = settings
     if versions:
         facts["versions"] = dict(sorted(versions.items()))
     return Environment(

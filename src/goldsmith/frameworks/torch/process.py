@@ -99,6 +99,7 @@ def _autocast(device: str) -> _Setting:
     return get, put
 
 
+_IN_CUDNN = "TF32 in cuDNN"
 _PRODUCTS: Any = torch.backends.cuda.matmul
 _CONVOLUTIONS: Any = torch.backends.cudnn
 _SETTINGS: dict[str, _Setting] = {
@@ -108,7 +109,7 @@ _SETTINGS: dict[str, _Setting] = {
     "recording of gradients": (torch.is_grad_enabled, torch._C._set_grad_enabled),
     "float32 matmul precision": (torch.get_float32_matmul_precision, torch.set_float32_matmul_precision),
     "TF32 in matrix products": _attribute(_PRODUCTS, "allow_tf32"),
-    "TF32 in cuDNN": _attribute(_CONVOLUTIONS, "allow_tf32"),
+    _IN_CUDNN: _attribute(_CONVOLUTIONS, "allow_tf32"),
     "float16 sums in matrix products": _attribute(_PRODUCTS, "allow_fp16_reduced_precision_reduction"),
     "bfloat16 sums in matrix products": _attribute(_PRODUCTS, "allow_bf16_reduced_precision_reduction"),
     "float16 accumulation": _attribute(_PRODUCTS, "allow_fp16_accumulation"),
@@ -126,7 +127,7 @@ _RECORDED = {
     "default dtype": torch.float32,
     "float32 matmul precision": "highest",
     "TF32 in matrix products": False,
-    "TF32 in cuDNN": False,
+    _IN_CUDNN: False,
     "autocast on the CPU": "off",
     "autocast on CUDA": "off",
 }
@@ -147,7 +148,10 @@ def _read() -> dict[str, Any]:
 def unusual_settings() -> dict[str, str]:
     """Return the settings, in words, that bear on bits and are not what runs are made with."""
     now = _read()
-    return {name: _word(now[name]) for name, usual in _RECORDED.items() if now.get(name, usual) != usual}
+    found = {name: _word(now[name]) for name, usual in _RECORDED.items() if now.get(name, usual) != usual}
+    if not torch.cuda.is_available():
+        found.pop(_IN_CUDNN, None)  # torch allows it unless told otherwise, and it bears on nothing here
+    return found
 
 
 @contextlib.contextmanager
