@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import contextlib
 import itertools
 import math
@@ -24,7 +23,7 @@ from goldsmith.check.places import cell_files, find_definition, shown_place
 from goldsmith.check.provided_code import Provided
 from goldsmith.check.recipe_failures import excuse
 from goldsmith.check.replay_workspace import ReplayWorkspace
-from goldsmith.check.replayed import Replayed, kept, may_be_given_more
+from goldsmith.check.replayed import Replayed, kept, may_be_given_more, unfinished_imports
 from goldsmith.check.request import OpenGold, Request
 from goldsmith.check.solution_parts import SolutionParts
 from goldsmith.gold.manifest import Manifest
@@ -188,7 +187,7 @@ def _replay(
         stand_ins=tuple(sorted(workspace.stubs_used)),
         sightings=tuple(workspace.sightings),
         used=context.allowance.used,
-        unfinished=tuple(dict.fromkeys(_unfinished(strategy.replays.values()))),
+        unfinished=tuple(dict.fromkeys(unfinished_imports(strategy.replays.values()))),
         seconds=time.monotonic() - started,
     )
     return replayed, strategy.replays, provided
@@ -292,18 +291,6 @@ def _how_far(case: CaseVerdict) -> float:
 def _placed(target: Target, submission: Submission) -> Sequence[Placement]:
     """Return the submission's files; of the tree as it stands, the starter's notebooks, by which lines are told."""
     return target.starter.notebooks if submission.is_tree and target.starter else submission.placed
-
-
-def _unfinished(replays: Iterable[CaseRuns]) -> Iterator[str]:
-    """Yield what is to be said of files that were used although their import did not come to its end. What an error is
-    called is looked up among Python's own names, and is otherwise not told."""
-    used = (runs.first for runs in replays if runs.first.failure is None)
-    for failure in (failure for run in used for failure in run.facts.unfinished):
-        error = getattr(builtins, failure.message, None)
-        kind = error.__name__ if isinstance(error, type) and issubclass(error, BaseException) else "an error"
-        for frame in failure.frames[:1]:
-            where = f"{frame.file} raised {kind} in line {frame.line} while it was imported"
-            yield f"{where}: what it had defined by then was used, and nothing that comes after"
 
 
 def _missing(submission: Submission, manifest: Manifest) -> tuple[str, ...]:

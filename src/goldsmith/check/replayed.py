@@ -7,7 +7,8 @@ then comes too late for anybody's cases, and for what anybody's feedback shows.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import builtins
+from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
@@ -87,6 +88,18 @@ def may_be_given_more(verdicts: Mapping[str, CaseVerdict], gold: Gold) -> bool:
         return True
     entries = {entry.name: entry for entry in gold.manifest.cases if not entry.variant}
     return gold.manifest.is_of_a_course and bool(PartCoverage.of(entries, gold.folder).inner_parts)
+
+
+def unfinished_imports(replays: Iterable[CaseRuns]) -> Iterator[str]:
+    """Yield what is to be said of files that were used although their import did not come to its end. What an error is
+    called is looked up among Python's own names, and is otherwise not told."""
+    used = (runs.first for runs in replays if runs.first.failure is None)
+    for failure in (failure for run in used for failure in run.facts.unfinished):
+        error = getattr(builtins, failure.message, None)
+        kind = error.__name__ if isinstance(error, type) and issubclass(error, BaseException) else "an error"
+        for frame in failure.frames[:1]:
+            where = f"{frame.file} raised {kind} in line {frame.line} while it was imported"
+            yield f"{where}: what it had defined by then was used, and nothing that comes after"
 
 
 prepare_types(Replayed)
