@@ -9,11 +9,11 @@ from goldsmith.comparison.results import LeafComparison
 from goldsmith.judge.policy import EXAMINED, ROUNDED, ROUNDED_UNITS
 from goldsmith.judge.verdicts import AGREES, DIFFERS, CaseVerdict
 from goldsmith.runs.conditions import OWN
-from goldsmith.runs.run import CaseRuns
-from goldsmith.runs.setting import Setting
 
 if TYPE_CHECKING:
     from goldsmith.gold.load import GoldCase
+    from goldsmith.runs.run import CaseRuns
+    from goldsmith.runs.setting import Setting
 
 _EPS = {"bfloat16": 2.0**-7, "float16": 2.0**-10, "complex32": 2.0**-10, "float32": 2.0**-23, "complex64": 2.0**-23}
 _FINEST = 2.0**-52
