@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import math
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -12,7 +11,7 @@ from typing import TypeVar
 
 import msgspec
 
-from goldsmith.check.check_context import CheckContext
+from goldsmith.check.check_context import CheckContext, may_train
 from goldsmith.check.compiled_cases import judge_compiled
 from goldsmith.check.corrected_parts import CorrectedParts
 from goldsmith.check.forbidden_use import find_forbidden
@@ -149,13 +148,6 @@ def _workspace(
         allowance = Allowance(seconds_in_all(target.case_timeout, len(opened.golds)), used)
         context = CheckContext(target, opened, request, server, allowance)
         yield context, stack.enter_context(context.open_workspace(submission.placed, submission.beside))
-
-
-def may_train(recipe: Path, placed: Iterable[Placement]) -> bool:
-    """Say whether children need optimisers, as far as the recipe and what was submitted show: one that makes them all
-    the same imports what they need itself."""
-    files = (item.read() for item in placed if item.target.suffix == ".py")
-    return any(b"optim" in text for text in itertools.chain([recipe.read_bytes()], files))
 
 
 def _replay(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -126,3 +127,10 @@ class CheckContext:
     def strategy(self, workspace: ReplayWorkspace, *, traces: bool = True) -> ReplayStrategy:
         """Make the strategy that runs the cases of the submission in a workspace."""
         return ReplayStrategy(self.judge, workspace, traces)
+
+
+def may_train(recipe: Path, placed: Iterable[Placement]) -> bool:
+    """Say whether children need optimisers, as far as the recipe and what was submitted show: one that makes them all
+    the same imports what they need itself."""
+    files = (item.read() for item in placed if item.target.suffix == ".py")
+    return any(b"optim" in text for text in itertools.chain([recipe.read_bytes()], files))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from goldsmith.check.check import may_train
+from goldsmith.check.check_context import may_train
 from goldsmith.targets.target import Placement
 
 TRAINS = "optimiser = torch.optim.SGD(model.parameters(), lr=0.1)\n"
