@@ -16,7 +16,7 @@ import pytest
 import torch
 from flax import linen, nnx
 
-from goldsmith.frameworks.framework import framework
+from goldsmith.frameworks.framework import conditions, framework
 from goldsmith.weights.crossing import NeedsOwnForm, across, refusing
 from goldsmith.weights.gold_inputs import GoldInputs
 
@@ -227,3 +227,23 @@ def test_a_torch_model_is_a_tree_for_equinox() -> None:
     assert jnp.allclose(mine.fc1.weight, theirs.fc1.weight, atol=1e-6)
     moved = eqx.apply_updates(model, jax.tree.map(lambda item: -0.1 * item, mine))
     assert jnp.allclose(moved.fc2.bias, eqx.apply_updates(gold, jax.tree.map(lambda i: -0.1 * i, theirs)).fc2.bias)
+
+
+def test_what_another_library_computes_inside_of_jit_is_watched_and_disturbed() -> None:
+    function, x = in_jax(lambda x: torch.softmax(torch.sin(x), -1)), jnp.linspace(-1.0, 1.0, 6).reshape(2, 3)
+    narrow = in_jax(lambda x: torch.sin(x).half().double())
+    with framework("jax").arrays.wide():
+        given = x.astype(jnp.float64)
+    for call in (function, jax.jit(function), jax.jit(jax.grad(lambda x: function(x)[0, 0]))):
+        with conditions(precision="float64", watched=True) as watch:
+            found = call(given)
+        assert watch.pure
+        assert found.dtype == jnp.float64
+        with conditions(noise=1):
+            one = call(x)
+        with conditions(noise=2):
+            two = call(x)
+        assert 0 < jnp.abs(one - two).max() < 1e-5
+    with conditions(precision="float64", watched=True) as watch:
+        jax.jit(narrow)(given)
+    assert not watch.pure

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from goldsmith.frameworks.array_protocol import Arrays as Arrays
@@ -328,6 +329,11 @@ class Process(Protocol):
 
     def preload(self) -> None:
         """Import all that children will need, before they are forked; start no thread."""
+        ...
+
+    def keep_compiled(self, folder: Path) -> None:
+        """Keep what is compiled for the CPU in a folder, for later processes, where the library compiles what it
+        computes."""
         ...
 
     def is_started(self) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import random
 from collections.abc import Iterator
+from pathlib import Path
 
 from goldsmith.foundation.on_import import when_imported
 from goldsmith.frameworks.framework import Framework, active, registered, rounding_unnoted
@@ -22,13 +23,30 @@ def seed_everything(seed: int = DEFAULT_SEED, *, threads: int | None = None, dev
     Call it at the top of a script: modules that are imported later are seeded on import. A library that would choose
     its `device` itself keeps to the one that is named.
     """
+    _seed(seed, threads, device, None)
+
+
+def seed_process(seed: int, *, threads: int, device: str, compiled: Path | None) -> None:
+    """Do the same at the beginning of a process of goldsmith's own, whose libraries keep what they compile in a folder,
+    if one is named."""
+    _seed(seed, threads, device, compiled)
+
+
+def _seed(seed: int, threads: int | None, device: str, compiled: Path | None) -> None:
     random.seed(seed)
     for framework in registered():
-        _seed_when_imported(framework, seed, threads, device)
+        _seed_when_imported(framework, seed, threads, device, compiled)
 
 
-def _seed_when_imported(framework: Framework, seed: int, threads: int | None, device: str) -> None:
-    when_imported(framework.name, lambda _: framework.numerics.seed(seed, threads=threads, device=device))
+def _seed_when_imported(
+    framework: Framework, seed: int, threads: int | None, device: str, compiled: Path | None
+) -> None:
+    def begin(_: object) -> None:
+        framework.numerics.seed(seed, threads=threads, device=device)
+        if compiled is not None:
+            framework.process.keep_compiled(compiled)
+
+    when_imported(framework.name, begin)
 
 
 @contextlib.contextmanager

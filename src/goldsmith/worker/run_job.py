@@ -18,6 +18,7 @@ import msgspec
 
 from goldsmith.errors.recipe import BadPoints, RecipeMisuse
 from goldsmith.errors.sandbox import CannotConfine
+from goldsmith.foundation.compiled_code import compiled_code_folder
 from goldsmith.foundation.platforms import IS_LINUX
 from goldsmith.foundation.wording import in_words
 from goldsmith.frameworks.devices import NoSuchDevice, check_device, limit_memory
@@ -48,7 +49,7 @@ from goldsmith.process.worker_channel import announce_answer
 from goldsmith.recipe import decorators as registry
 from goldsmith.recipe import imports
 from goldsmith.recipe.in_place_imports import install_in_place
-from goldsmith.recipe.seeding import seed_everything
+from goldsmith.recipe.seeding import seed_process
 from goldsmith.runs.run import Failure, FailureKind
 from goldsmith.sandbox.cgroups import wait_until_in
 from goldsmith.sandbox.confinement import confine
@@ -103,7 +104,9 @@ def _run(job: Job, own_code: OwnCode) -> Result:
     if isinstance(job, ReplayJob):
         corrected_imports.install(job.corrections, Path(job.folder), Path(job.recipe))
     os.chdir(job.folder)
-    seed_everything(job.seed, threads=job.threads, device=job.device)
+    # on other devices, compiling is a choice between kernels, which a second recording is to make by itself
+    compiled = compiled_code_folder() if job.confinement is None and job.device == "cpu" else None
+    seed_process(job.seed, threads=job.threads, device=job.device, compiled=compiled)
     session = _session(job, own_code)
     entry.activate(session)
     try:

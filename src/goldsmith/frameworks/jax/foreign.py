@@ -16,6 +16,7 @@ import numpy as np
 
 from goldsmith.frameworks.framework import Framework, framework
 from goldsmith.frameworks.jax.arrays import WHOLE
+from goldsmith.frameworks.jax.operations import crossing as marked
 from goldsmith.frameworks.jax.trees import FunctionModel
 from goldsmith.weights.crossing import ForeignWeights, LoadedAcross, arrays_in, converted, with_arrays
 from goldsmith.weights.crossing import across as crossing
@@ -45,7 +46,7 @@ def across(other: Framework, function: Callable[[list[Any]], Any], arrays: Seque
         cast: Any = lambda *items: [  # noqa: E731
             np.asarray(found, shape.dtype) for found, shape in zip(on_host(*items), shapes, strict=True)
         ]
-        return list(jax.pure_callback(cast, shapes, *given, vmap_method="sequential"))
+        return list(jax.pure_callback(marked(cast), shapes, *given, vmap_method="sequential"))
 
     def passed_back(given: Sequence[Any], directions: Sequence[Any]) -> tuple[Any, ...]:
         inexact = [item.dtype != jax.dtypes.float0 for item in directions]

@@ -110,7 +110,8 @@ class _Observed(core.Trace):  # type: ignore[misc]
         if is_draw(params, args):  # numbers that are drawn are what they are
             return core.eval_trace.process_primitive(primitive, args, params)
         inside = list(core.jaxprs_in_params(params))
-        if self._opens and primitive.name in _OPENED:
+        opens = self._opens or _crosses(primitive.name, params) or any(map(_calls_another, inside))
+        if opens and primitive.name in _OPENED:
             with core.set_current_trace(self):
                 found = _OPENED[primitive.name](args, params)
             if found is not None:
@@ -284,9 +285,36 @@ def _open_scan(args: Sequence[Any], params: Any) -> Any:
         return [*carried, *(jnp.stack(parts) for parts in zip(*rows, strict=True))]
 
 
+def _crosses(name: str, params: Any) -> bool:
+    """Say whether an operation is a call of another framework, as `crossing` has marked it."""
+    return name == "pure_callback" and hasattr(params["callback"].callback_func, _CROSSING)
+
+
+def crossing(call: Callable[..., Any]) -> Callable[..., Any]:
+    """Mark a function for the host that calls another framework, which holds the conditions of this run itself: in this
+    thread, where they are, and not in one of JAX's."""
+    setattr(call, _CROSSING, True)
+    return call
+
+
+_CROSSING = "_goldsmith_crossing"
+
+
+@functools.lru_cache(maxsize=4096)
+def _calls_another(jaxpr: Any) -> bool:
+    return any(_crosses(name, params) for name, _, _, params in _operations_in(jaxpr))
+
+
+def _open_callback(args: Sequence[Any], params: Any) -> Any:
+    if not _crosses("pure_callback", params):
+        return None
+    with exactly():
+        return [jnp.asarray(item) for item in params["callback"](*map(np.asarray, args))]
+
+
 _OPENED: dict[str, Callable[[Sequence[Any], Any], Any]] = dict.fromkeys(
     ("jit", "pjit", "closed_call", "core_call", "remat", "remat2", "checkpoint", "custom_vjp_call_jaxpr"), _open
-) | {"cond": _open_cond, "while": _open_while, "scan": _open_scan}
+) | {"cond": _open_cond, "while": _open_while, "scan": _open_scan, "pure_callback": _open_callback}
 
 
 # --- contexts

@@ -4,6 +4,7 @@ computes."""
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -14,6 +15,17 @@ PACKAGES = ("jax", "flax", "equinox", "optax")
 def preload() -> None:
     """Import JAX's functions; the backend, and its threads, start when an array is made."""
     import jax.numpy  # noqa: F401
+
+
+_MOST_COMPILED_BYTES = 512 * 2**20
+
+
+def keep_compiled(folder: Path) -> None:
+    """Keep every operation that is compiled, however quickly: there are hundreds, of some hundredths of a second."""
+    jax.config.update("jax_compilation_cache_dir", str(folder))
+    jax.config.update("jax_compilation_cache_max_size", _MOST_COMPILED_BYTES)
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+    jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
 
 
 def keep_to(device: str) -> None:

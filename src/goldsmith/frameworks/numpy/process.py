@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,10 @@ PACKAGES = ("numpy",)
 
 def preload() -> None:
     """Do nothing: to import NumPy is all."""
+
+
+def keep_compiled(folder: Path) -> None:
+    """Do nothing: it compiles nothing."""
 
 
 def is_started() -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -25,6 +26,10 @@ def preload() -> None:
 def preload_optimisers() -> None:
     """Import what torch imports late: making the first optimiser takes as long as torch itself."""
     torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.0)
+
+
+def keep_compiled(folder: Path) -> None:
+    """Do nothing: it compiles only what it is asked to."""
 
 
 def is_started() -> bool:
