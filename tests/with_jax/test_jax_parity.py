@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -202,6 +203,60 @@ def test_weights_that_were_given_away_are_told() -> None:
     candidate.fc1.kernel[...].delete()
     with pytest.raises(GoldsmithError, match=r"fc1.kernel of the model is an array whose memory was donated"):
         goldsmith.parity(Torch(), candidate, inputs("torch"))
+
+
+class Lifted(flax.linen.Module):
+    factor: float = 1.0
+
+    @flax.linen.compact
+    def __call__(self, x: Any) -> Any:
+        return jnp.tanh(flax.linen.Dense(4)(x)) * self.factor
+
+
+class OfMany(flax.linen.Module):
+    factor: float = 1.0
+
+    @flax.linen.compact
+    def __call__(self, x: Any) -> Any:
+        lifted = {"variable_axes": {"params": 0}, "split_rngs": {"params": True}}
+        many = flax.linen.vmap(Lifted, in_axes=None, axis_size=3, **lifted)(self.factor)
+        chain = flax.linen.scan(lambda layer, x, _: (layer(x), None), length=2, **lifted)
+        return flax.linen.Dense(2)(chain(Lifted(), many(flax.linen.Dense(4)(x)).sum(0), None)[0])
+
+
+def test_modules_that_linen_lifts_are_not_called_alone() -> None:
+    mine, theirs = ((net, net.init(jax.random.key(0), jnp.ones((2, 4)))) for net in (OfMany(), OfMany(factor=1.1)))
+    assert goldsmith.parity(mine, mine, jnp.ones((2, 4)))
+    report = goldsmith.parity(mine, theirs, jnp.ones((2, 4))).report
+    assert {item.name for item in report.modules} == {"", "Dense_0", "Dense_1"}
+    assert [item.name for item in report.modules if item.role == "source"] == [""]
+
+
+DEVICES = """
+import jax, jax.numpy as jnp, numpy as np
+from flax import nnx
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+import goldsmith
+
+one, two = jax.devices()
+spread = NamedSharding(Mesh(np.array([one, two]), ("rows",)), PartitionSpec("rows"))
+for place in (two, spread):
+    mine, theirs = (nnx.Linear(4, 4, rngs=nnx.Rngs(0)) for _ in range(2))
+    theirs.kernel.set_value(jax.device_put(theirs.kernel[...], place))
+    print(goldsmith.parity(mine, theirs, jnp.ones((2, 4))))
+    theirs.bias.set_value(jax.device_put(theirs.bias[...], place))
+    print(goldsmith.parity(mine, theirs, jax.device_put(jnp.ones((2, 4)), place)))
+"""
+
+
+def test_models_on_several_devices_are_told_or_agree() -> None:
+    flags = {"XLA_FLAGS": "--xla_force_host_platform_device_count=2"}
+    done = subprocess.run([sys.executable, "-c", DEVICES], capture_output=True, text=True, env=os.environ | flags)
+    assert done.returncode == 0, done.stderr
+    assert (
+        done.stdout.count("the candidate cannot be run on the inputs: ValueError: Received incompatible devices") == 2
+    )
+    assert "simplicity" not in done.stdout
 
 
 def test_models_of_jax_do_not_run_in_step() -> None:

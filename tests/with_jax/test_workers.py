@@ -60,3 +60,68 @@ def test_a_draft_says_that_arrays_are_made_at_import_and_does_not_hang(tmp_path:
     run = course.run("generate", "hw1", "--kind", "outputs")
     assert run.code == 3
     assert "f: arrays of jax are made when its module is imported; make them in functions" in run.out + run.err
+
+
+WITHOUT_JAX = """
+from importlib.machinery import PathFinder
+
+found = PathFinder.find_spec
+
+
+def find_spec(name, path=None, target=None):
+    missing = name.partition(".")[0] in ("jax", "jaxlib", "flax", "equinox", "optax")
+    return None if missing else found(name, path, target)
+
+
+PathFinder.find_spec = find_spec
+"""
+RECIPE = """
+    import jax.numpy as jnp
+
+    import goldsmith as gs
+    from ops import double
+
+
+    @gs.case
+    def doubled(case):
+        case.record("y", double(case.input("x", lambda: jnp.arange(3.0))))
+
+
+    if __name__ == "__main__":
+        gs.main()
+"""
+FILES = {
+    "src/assignments/hw1/ops.py": "def double(x):\n    raise NotImplementedError\n",
+    "src/assignments/hw1/generate_fixtures.py": RECIPE,
+    "private/solutions/hw1/ops_solution.py": "def double(x):\n    return x * 2\n",
+}
+
+
+def test_where_jax_is_not_installed_that_is_said(tmp_path: Path) -> None:
+    course = CourseOnDisk(tmp_path / "course").write(FILES)
+    assert course.run("generate", "hw1").code == 0
+    CourseOnDisk(tmp_path / "hidden").write({"sitecustomize.py": WITHOUT_JAX})
+    missing = {"PYTHONPATH": str(tmp_path / "hidden")}
+    run = course.run("check", "hw1", "private/solutions/hw1", **missing)
+    assert run.code == 3
+    assert "No module named 'jax'" in run.out + run.err
+    run = course.run("generate", "hw1", "--force", **missing)
+    assert run.code == 3
+    assert "needs jax, which is not installed" in run.out + run.err
+
+
+def test_compiled_code_is_kept_but_never_for_strangers(tmp_path: Path) -> None:
+    course = CourseOnDisk(tmp_path / "course").write(FILES)
+    caches = {"XDG_CACHE_HOME": str(tmp_path / "caches")}
+
+    def kept() -> set[Path]:
+        return set((tmp_path / "caches").rglob("*-cache"))
+
+    assert course.run("generate", "hw1", **caches).code == 0
+    known = kept()
+    assert known
+    other = {"class/ada/ops.py": "import jax.numpy as jnp\n\n\ndef double(x):\n    return jnp.cosh(x * 0) * x * 2\n"}
+    CourseOnDisk(tmp_path).write(other)
+    run = course.run("grade", "hw1", str(tmp_path / "class"), "--json", **caches)
+    assert [item["outcome"] for item in run.json["submissions"]] == ["agrees"]
+    assert kept() == known

@@ -30,11 +30,15 @@ def line_place(file: str, line: int) -> str:
     return f"{file}, line {line}" if ", cell " in file else f"{file}:{line}"
 
 
+_RULE = f"\n{20 * '-'}\n"
+"""What a library writes below its error: how it has shortened the traceback, which nobody sees here."""
+
+
 def in_words(error: BaseException) -> str:
     """Return the last line of a traceback, as Python would print it."""
     if isinstance(error, SyntaxError):
         return f"{type(error).__name__}: {error.msg} ({error.filename}, line {error.lineno})"
     try:
-        return "".join(traceback.format_exception_only(error)).strip()
+        return "".join(traceback.format_exception_only(error)).partition(_RULE)[0].strip()
     except Exception:
         return type(error).__name__

@@ -130,10 +130,11 @@ def _prepare(wake_up: int, preload: Sequence[str], optimisers: bool) -> None:
         gc.disable()  # a tenth of the time that importing torch takes, and all that it makes stays
     known = {item.name: item for item in registered()}
     for name in preload:  # gold names what it was recorded with: the library of arrays, and those of its models
-        if name in known:
-            known[name].preload(optimisers=optimisers)
-        else:
-            importlib.import_module(name)
+        with contextlib.suppress(ModuleNotFoundError):  # the child whose code imports it says that it is missing
+            if name in known:
+                known[name].preload(optimisers=optimisers)
+            else:
+                importlib.import_module(name)
     for item in active():
         item.preload(optimisers=optimisers)
     _freeze_gc()

@@ -146,8 +146,11 @@ def telling_of_parts(model: LinenModel) -> contextlib.AbstractContextManager[Any
     from flax import linen
 
     def tell(call: Callable[..., Any], args: Any, kwargs: Any, context: Any) -> Any:
-        if context.method_name != "__call__":
-            return call(*args, **kwargs)
+        own = jax.tree_util.tree_leaves(context.module.variables)
+        if context.method_name != "__call__" or any(isinstance(leaf, jax.core.Tracer) for leaf in own):
+            return call(
+                *args, **kwargs
+            )  # below `linen.vmap`, whose weights are of all items: none could be called alone
         name = ".".join(context.module.path)
         part = model.parts[name] if name in model.parts else model.add(name, context.module)
         return _told(part, context.module, call, args, kwargs)
