@@ -209,7 +209,7 @@ class Variant:
                         item for item in (*self.reach.readable, *self.given.readable, *read) if item not in gone
                     ),
                     listable=self.reach.listable,
-                    writable=(*filter(None, [os.environ.get("SHIM_LOG")]), *write),
+                    writable=(*filter(None, [os.environ.get("SHIM_LOG")]), *self.given.writable, *write),
                     descriptors=(report,),
                     devices=tuple(item for item in (*self.given.devices, *more) if item not in gone),
                     variables=("SHIM_LOG",),

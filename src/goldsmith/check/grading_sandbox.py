@@ -98,6 +98,7 @@ class GradingSandbox:
             readable=self.reach.readable,
             listable=self.reach.listable,
             loopback=self.loopback,
+            writable=self.accelerator.writable,
             devices=self.accelerator.devices,
             limits=Limits(
                 memory=int(self.memory * _GIB),

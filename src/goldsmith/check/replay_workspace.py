@@ -278,7 +278,7 @@ class ReplayWorkspace:
             self.confined.confinement,
             home=str(Path(job.scratch, "home")),
             readable=(*self.confined.confinement.readable, *given),
-            writable=(str(self.workspace.root), job.scratch),
+            writable=(*self.confined.confinement.writable, str(self.workspace.root), job.scratch),
         )
         return {"confinement": confinement, "level": self.confined.level}
 

@@ -56,4 +56,5 @@ def require_device(
         if trial.confinement is None:
             raise DeviceMissing(trial.device, last.split(", "))
         require_device(DeviceTrial(trial.device, trial.libraries), environment)  # is it there for anybody?
+        last = "no library sees it in there"
     raise NoDeviceInside(trial.device, last)

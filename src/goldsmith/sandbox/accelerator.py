@@ -17,8 +17,8 @@ _READ = (
     "/proc/driver/nvidia", "/proc/devices", "/proc/sys/vm/mmap_min_addr", "/sys/module/nvidia/version",
     "/sys/devices/system/memory/block_size_bytes", "/etc/nvidia",
 )  # fmt: skip
-_OWN_THREADS = "/proc/self/task"
-"""Written to, for the names of threads: of this process, which could write into its own memory anyway."""
+_OWN_THREADS = ("/proc/self/task",)
+"""Where the driver writes the names of its threads: of this process, which may write into its own memory anyway."""
 _HEADERS = ("/usr/include",)
 """What a compiler of kernels, such as Triton's, includes."""
 _LIBRARY = "libcuda.so.1"
@@ -26,10 +26,12 @@ _USUAL_FOLDERS = ("/usr/local/nvidia/lib64", "/usr/local/nvidia/lib", "/usr/lib/
 
 
 class Accelerator(msgspec.Struct, frozen=True):
-    """Files that a process needs to compute on an accelerator: `devices` are opened and controlled, others read."""
+    """Files that a process needs to compute on an accelerator: `devices` are opened and controlled, others read or
+    written."""
 
     devices: tuple[str, ...] = ()
     readable: tuple[str, ...] = ()
+    writable: tuple[str, ...] = ()
 
 
 def accelerator(device: str) -> Accelerator:
@@ -38,7 +40,8 @@ def accelerator(device: str) -> Accelerator:
         return Accelerator()
     cards = sorted(path for path in glob.glob("/dev/nvidia*") if _CARD.fullmatch(path))
     devices = tuple(path for path in (*_CONTROL, *cards) if os.path.exists(path))
-    return Accelerator((*devices, _OWN_THREADS), (*_READ, *_HEADERS, *_driver_folders())) if cards else Accelerator()
+    readable = (*_READ, *_HEADERS, *_driver_folders())
+    return Accelerator(devices, readable, _OWN_THREADS) if cards else Accelerator()
 
 
 def _driver_folders() -> Iterator[str]:

@@ -68,7 +68,7 @@ def prefix(
     found = [shutil.which(_PROGRAM) or _PROGRAM, *_NAMESPACE_OPTIONS, *_MOUNT_OPTIONS]
     for mount in _mounts([path for path in dict.fromkeys(readable) if not _is_private(path)]):
         found += mount
-    for path in dict.fromkeys(path for path in devices if path.startswith("/dev/")):
+    for path in dict.fromkeys(devices):
         found += ["--dev-bind-try", path, path]
     for path in dict.fromkeys(writable):
         found += ["--bind", path, path]
