@@ -101,7 +101,7 @@ def _policy(target: Target, options: Options, gold: Path) -> tuple[SandboxPolicy
     if not level.sufficient:
         return None, "; ".join(level.missing)
     if options.device != "cpu":
-        return None, f"submissions are graded on the CPU, and this gold is made on {options.device}"
+        return None, f"the copy is checked on the CPU, and this gold is made on {options.device}"
     sandbox = GradingSandbox(target, gold)
     if sandbox.loopback:
         try:
