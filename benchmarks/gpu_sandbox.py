@@ -289,8 +289,7 @@ def main(device: str) -> int:
     cpu_in_sandbox(folder)
     if first["in the sandbox"]:
         best = find_what_is_missing(variant)
-        if "OUT" in os.environ or "FOUND" in os.environ:
-            Path(os.environ.get("FOUND") or f"{os.environ['OUT']}/found.json").write_text(json.dumps(best))
+        print(f"to be let in: {best}")
         return 1
     needed("files of devices", {item: variant(without=[item]) for item in variant.given.devices})
     needed("what is read", {item: variant(without=[item]) for item in variant.given.readable})
@@ -300,7 +299,7 @@ def main(device: str) -> int:
     needed(
         "requests to unified memory (ioctl)", {hex(n): variant(policy=without_ioctl([n])) for n in uvm or range(1, 81)}
     )
-    needed("shared anonymous memory", {"below 2 MiB": variant(policy=_nothing_shared)})
+    needed("shared anonymous memory", {"below 16 MiB": variant(policy=_nothing_shared)})
     return 0
 
 

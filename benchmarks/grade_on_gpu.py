@@ -3,7 +3,7 @@ something did not hold.
 
 python benchmarks/grade_on_gpu.py [--device cuda] [--only sandbox|class]
 
-First, in a program of its own (`gpu_sandbox.py`), which files and system calls are needed. With `OUT` in the
+Last, in a program of its own (`gpu_sandbox.py`), which files and system calls are needed. With `OUT` in the
 environment, the table is written there, too. Elsewhere than on CUDA, what only CUDA has is left out.
 """
 
@@ -245,30 +245,6 @@ def goldsmith(*arguments: str, root: Path, timeout: float = 150) -> tuple[int, s
     return process.returncode, out, time.monotonic() - began
 
 
-def let_in(found: Path) -> None:
-    """Let into the sandbox of an installed goldsmith what `gpu_sandbox.py` has found to be missing, as a trial. Not in
-    a checkout, whose files it would change."""
-    import importlib.util
-
-    spec = importlib.util.find_spec("goldsmith")
-    if not found.exists() or spec is None or spec.origin is None or "site-packages" not in spec.origin:
-        return
-    best, folder = json.loads(found.read_text()), Path(spec.origin).parent / "sandbox"
-    with (folder / "syscall_policy.py").open("a") as file:
-        file.write(
-            "\n_real_rules = rules\n\n\ndef rules(process, abi, **options):\n"
-            "    found = _real_rules(process, abi, **options)\n"
-            f"    return [it for it in found if not options.get('accelerator') or it.call not in {best['calls']!r}]\n"
-        )
-    with (folder / "accelerator.py").open("a") as file:
-        file.write(
-            "\n_real = accelerator\n\n\ndef accelerator(device):\n    found = _real(device)\n"
-            f"    if not found.devices:\n        return found\n    more = {best['write']!r}\n"
-            f"    return Accelerator((*found.devices, *more), (*found.readable, *more, *{best['read']!r}))\n"
-        )
-    print(f"let in as a trial: {best}", flush=True)
-
-
 def device_use() -> str:
     try:
         words = ["nvidia-smi", "--query-gpu=memory.used", "--format=csv,noheader"]
@@ -341,12 +317,9 @@ if __name__ == "__main__":
     parser.add_argument("--only", choices=("sandbox", "class"))
     given = parser.parse_args()
     failed = 0
+    if given.only != "sandbox":
+        failed = main(given.device, given.jobs)
     if given.only != "class":
         program = Path(__file__).with_name("gpu_sandbox.py")
-        place = Path(tempfile.mkdtemp(), "found.json")
-        os.environ["FOUND"] = str(place)
-        failed = subprocess.run([sys.executable, str(program), "--device", given.device]).returncode
-        let_in(place)
-    if given.only != "sandbox":
-        failed = main(given.device, given.jobs) or failed
+        failed = subprocess.run([sys.executable, str(program), "--device", given.device]).returncode or failed
     raise SystemExit(failed)

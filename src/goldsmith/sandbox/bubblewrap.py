@@ -65,10 +65,13 @@ def prefix(
     """Return the command line to put before a program's own so that it has these files only, and no network. Folders
     inside writable ones that are `fixed` are read-only: not even an access time changes in them. Of `/dev`, there are
     these `devices` besides the usual ones."""
+    devices = list(dict.fromkeys(devices))
     found = [shutil.which(_PROGRAM) or _PROGRAM, *_NAMESPACE_OPTIONS, *_MOUNT_OPTIONS]
+    if devices:  # whose driver names its threads there; Landlock closes the rest
+        found += ["--bind", "/proc", "/proc"]
     for mount in _mounts([path for path in dict.fromkeys(readable) if not _is_private(path)]):
         found += mount
-    for path in dict.fromkeys(devices):
+    for path in devices:
         found += ["--dev-bind-try", path, path]
     for path in dict.fromkeys(writable):
         found += ["--bind", path, path]

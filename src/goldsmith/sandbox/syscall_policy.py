@@ -157,7 +157,7 @@ def rules(process: int, abi: int, *, loopback: bool = False, accelerator: bool =
         Rule("clone", EPERM, (Among(0, (_CLONE_VM,), _CLONE_VM | _CLONE_VFORK | _CLONE_THREAD),)),
         Rule("clone3", ENOSYS),  # seccomp cannot see its flags; the C library falls back to clone
         Rule("socketpair", EPERM, (NotAmong(0, (_AF_UNIX,)), NotAmong(1, _WITHOUT_ADDRESSES, _SOCK_TYPES))),
-        *(_private_sockets() if loopback else _no_sockets()),
+        *(_private_sockets() if loopback else _named_sockets() if accelerator else _no_sockets()),
         Rule("ioctl", EOPNOTSUPP, (Among(1, (_FICLONE,)),)),  # then programs copy in the usual way
         Rule("ioctl", EPERM, (Both(other_ioctls, of_nvidia) if accelerator else other_ioctls,)),
         Rule("fcntl", ENOLCK, (Among(1, (_F_SETLK, _F_SETLKW, _F_OFD_SETLK, _F_OFD_SETLKW)),)),
@@ -183,6 +183,16 @@ def rules(process: int, abi: int, *, loopback: bool = False, accelerator: bool =
 
 def _no_sockets() -> list[Rule]:
     return [*(Rule(call, EPERM) for call in _SOCKETS.split()), Rule("sendto", EPERM, (Given(4),))]
+
+
+def _named_sockets() -> list[Rule]:
+    """Allow Unix sockets that nobody can connect to, which NVIDIA's driver insists on giving a name without a path: by
+    one with a path, Landlock does not let it make a file."""
+    return [
+        Rule("socket", EPERM, (NotAmong(0, (_AF_UNIX,)),)),
+        *(Rule(call, EPERM) for call in ("connect", "accept", "accept4")),
+        Rule("sendto", EPERM, (Given(4),)),
+    ]
 
 
 def _private_sockets() -> list[Rule]:

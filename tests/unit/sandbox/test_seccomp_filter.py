@@ -100,6 +100,16 @@ def test_an_accelerator_may_be_asked_what_its_driver_knows_and_only_with_one() -
         assert not _allows("ioctl", 3, number, accelerator=True)
 
 
+def test_a_driver_may_name_a_unix_socket_that_nobody_can_reach() -> None:
+    unix, internet, stream = 1, 2, 1
+    for call, arguments in (("socket", (unix, stream)), ("bind", (3,)), ("listen", (3,))):
+        assert _allows(call, *arguments, accelerator=True)
+        assert not _allows(call, *arguments, accelerator=False)
+    for call, arguments in (("socket", (internet, stream)), ("connect", (3,)), ("accept4", (3,)), ("sendmsg", (3,))):
+        assert not _allows(call, *arguments, accelerator=True)
+    assert not _allows("sendto", 3, 0, 0, 0, 0xFFFF, accelerator=True)
+
+
 def test_memory_without_a_name_is_shared_with_an_accelerator_in_small_pieces() -> None:
     shared = 0x21
     for size in (4096, 2**24 - 4096):
