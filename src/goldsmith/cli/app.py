@@ -77,7 +77,7 @@ def _loaded(entry: EntryPoint) -> click.Command:
     "goldsmith",
     cls=_Application,
     invoke_without_command=True,
-    epilog="First steps: `goldsmith init` in your course; or `goldsmith init --example my-course`, to try it out.",
+    epilog="First steps: `goldsmith init` in your course, or `goldsmith init --example my-course`.",
     context_settings={
         "help_option_names": ["-h", "--help"],
         "max_content_width": 100,

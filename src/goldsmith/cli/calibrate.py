@@ -39,7 +39,7 @@ def calibrate(
     no_color: bool,
     debug: bool,
 ) -> None:
-    """Measure a ruler: how far the solution itself is off on another device, in another dtype, or compiled.
+    """Measure a ruler: how far correct work may be off on another device or in a dtype.
 
     The solution is replayed there on gold's inputs and weights, repeatedly and with disturbed rounding, and compared
     with its float64 reference. The ruler goes into the gold's manifest; no other file but the README changes. `check`
