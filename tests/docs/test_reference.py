@@ -120,6 +120,7 @@ QUICK = [
     ("record", "record cases.py", 0),
     ("parity", "parity cases.py:np.mean cases.py:np.sum --input np.arange(3.0)", 1),
     ("parity --brief", "parity cases.py:np.mean cases.py:np.sum --input np.arange(3.0) --brief", 1),
+    ("calibrate", "calibrate hw1 --dtype float32", 0),
 ]
 DEAR = [
     ("verify", "verify hw1 --reproduce", 0),
