@@ -43,7 +43,10 @@ class RulerRefused(GoldsmithError):
 
 class SolutionFailsThere(GoldsmithError):
     outcome = "refused"
-    template = "the solution of {assignment} does not run in {setting}, so there is no ruler; fix it, or choose another setting: {problem}."
+    template = (
+        "the solution of {assignment} does not run in {setting}, so there is no ruler; "
+        "fix it, or choose another setting: {problem}."
+    )
     assignment: str
     setting: str
     problem: str
