@@ -342,3 +342,13 @@ def test_each_process_imports_its_own_library_alone(folder: Path, options: list[
     command = [sys.executable, "-c", "from goldsmith.cli import run; run()", "parity", *options]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_functions_that_are_given_numpys_arrays_have_no_gradients_to_compare() -> None:
+    x = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)
+    found = goldsmith.parity(lambda x: jnp.tanh(x) * 2, lambda x: 2 * jnp.tanh(x), x)
+    assert found, str(found)
+    assert "gradients are not compared: the reference's output has none" in found.report.notes
+    compiled = goldsmith.parity(lambda x: jnp.tanh(x) * 2, lambda x: 2 * jnp.tanh(x), x, compiled=True)
+    assert (compiled.outcome, compiled.report.exit_code) == ("could-not-run", 3)
+    assert "compiled" in compiled.report.reason

@@ -147,11 +147,11 @@ def rounded_values(run: Callable[[RunRequest], Run], request: RunRequest, wide: 
     What is zero but for rounding, such as the gradient of a key's bias, shows nothing.
     """
     found = _numbers(wide.values)
-    least = _OTHER_BITS * max((_size(values) for path, values in found.items() if _is_gradient(path)), default=0.0)
+    least = _OTHER_BITS * max((_size(values) for path, values in found.items() if is_gradient(path)), default=0.0)
     rounded = {
         path: values
         for path, values in found.items()
-        if not is_float64(values) and not (_is_gradient(path) and _size(values) <= least)
+        if not is_float64(values) and not (is_gradient(path) and _size(values) <= least)
     }
     if not rounded:
         return None
@@ -160,7 +160,7 @@ def rounded_values(run: Callable[[RunRequest], Run], request: RunRequest, wide: 
     return next(((path, computed_dtype(rounded[path], WIDE)) for path in still), None)
 
 
-def _is_gradient(path: str) -> bool:
+def is_gradient(path: str) -> bool:
     return path.partition(".")[0] in (GRADIENTS, INPUT_GRADIENTS)
 
 

@@ -24,7 +24,7 @@ from goldsmith.model_parity.carry_weights import CannotCarry, CannotConvertWeigh
 from goldsmith.model_parity.judge import ValueJudge, comparable_weights, is_all_nan, is_near, judge_rounding, rounded_to
 from goldsmith.model_parity.judged_modules import SMALL, JudgedModules
 from goldsmith.model_parity.modules import ModuleJudge
-from goldsmith.model_parity.noise import Measured, calls_of
+from goldsmith.model_parity.noise import Measured, calls_of, is_gradient
 from goldsmith.model_parity.output_pairs import CannotPairOutputs
 from goldsmith.model_parity.result import CarriedWeights, ParityReport
 from goldsmith.model_parity.routing import with_routing
@@ -280,9 +280,9 @@ class _Judging:
             self.both.notes.append(
                 f"gradients are not compared: the reference's backward fails ({ran.facts.failure.message})"
             )
-        elif ran.facts.cut_off:
+        elif ran.facts.cut_off or not any(map(is_gradient, ran.values)):
             self.both.notes.append("gradients are not compared: the reference's output has none")
-        return ran.facts.failure is None and not ran.facts.cut_off
+        return any(map(is_gradient, ran.values)) and not ran.facts.cut_off
 
     def _step_case(self, name: str, base: RunRequest, told: Callable[[str], None]) -> CaseVerdict:
         if not all(item.is_module for item in self.both.described) or self.loaded.unplaced or self.loaded.opaque:
