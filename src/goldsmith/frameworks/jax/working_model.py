@@ -26,7 +26,7 @@ from goldsmith.frameworks.jax.trees import (
     is_equinox,
     is_nnx,
     overwrite,
-    states,
+    restored,
     write,
 )
 
@@ -62,9 +62,8 @@ class WorkingModel:
         to all if it `changes_all`."""
         from goldsmith.frameworks.jax.models import set_training, weight_facts
 
-        before = states(self.module)
         constants = weight_facts(self.module).buffers
-        with wide() if dtype == "float64" else contextlib.nullcontext():
+        with wide() if dtype == "float64" else contextlib.nullcontext(), restored(self.module):
             found = {}
             for name, array in array_names(self.module).items():
                 if jnp.issubdtype(array.dtype, jnp.inexact):
@@ -78,8 +77,6 @@ class WorkingModel:
                 yield
             finally:
                 clear_gradients(self.module)
-                for put, value in before:
-                    put(value)
 
     def close(self) -> None:
         """Forget what was kept beside it; the caller's own was never touched."""
