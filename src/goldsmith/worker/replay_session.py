@@ -289,8 +289,8 @@ class ReplayCase(Case):
                 given = {key: value for key, value in options.items() if key not in _OPTIONS}
                 build = functools.partial(models.build, factory, args, given, self.device)
                 self.changes.initial(name, self._initial_draws(name, build))
-        library = library_of(model)
-        if self._compiled and library is not None:
+        library = library_of(model) if self._compiled else None
+        if library is not None:
             model = library.numerics.compiled(model)
         known = models_of(model)
         if self._tracing and known is not None:
