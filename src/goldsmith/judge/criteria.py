@@ -70,6 +70,12 @@ class Criteria:
         return self.ruler is not None and self._name in self.ruler.cases
 
     @property
+    def can_be_judged(self) -> bool:
+        """Say whether there is anything to judge by: gold's own tolerances say nothing about coarser numbers."""
+        coarser = self.ruler is not None and (bool(self.dtype) or self.ruler.setting.tf32)
+        return self.is_ruled or not coarser
+
+    @property
     def _name(self) -> str:
         """Return the case's name; that of a variant's is the case that accepts it."""
         return self.gold.name.removesuffix(f".{self.gold.entry.variant}") if self.gold.entry.variant else self.gold.name

@@ -108,7 +108,7 @@ def shown_under(replay: CaseRuns, condition: Perturbation) -> Mapping[str, Any] 
 def run_baseline(checking: CheckContext, placed: Sequence[Placement]) -> Iterator[SolutionBaseline]:
     """Run the solution on every case, and keep its workspace until the context is left."""
     with checking.open_workspace(placed) as stage:
-        cases = list(checking.golds)
+        cases = [name for name in checking.golds if checking.judge.criteria(name).can_be_judged]
         strategy = checking.strategy(stage)
         for name, verdict in strategy.judge_runs(stage.replay(cases, RUNS)).items():
             if verdict.outcome != AGREES:

@@ -12,13 +12,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from goldsmith.gold.calibration import Trials
+from goldsmith.gold.facts import Environment
 from goldsmith.gold.load import GoldCase, load_gold
 from goldsmith.gold.ruler_limits import ruler_case
+from goldsmith.gold.rulers import Ruler
 from goldsmith.gold.tolerances import SAFETY, tolerance_ratio
+from goldsmith.judge.case import Judge
+from goldsmith.runs.run import CaseRuns, Run
 from goldsmith.runs.setting import Setting
+from goldsmith.weights.rules import Adapter
 
 FOLDER = Path(__file__).parents[3] / "examples/vla-course/tests/internal/fixtures/scratch-1"
 HALF = Setting(dtype="bfloat16")
+HERE = Environment(python="3", numpy="2")
 
 
 @pytest.fixture(scope="module")
@@ -78,3 +84,12 @@ def test_the_gold_of_another_case_is_tried(case: GoldCase) -> None:
     off = {"again-1": {"output": 0.03 * gold}}
     found = ruler_case(case, Trials({"output": gold}, off), HALF, [twin])
     assert "of case other would pass" in found.unjudged["output"]
+
+
+def test_a_case_that_the_ruler_does_not_have_is_inconclusive(case: GoldCase) -> None:
+    judge = Judge({case.name: case}, Adapter(), ruler=Ruler(setting=HALF, environment=HERE, trials=(), cases={}))
+    verdict = judge.verdict(case.name, CaseRuns({"plain": Run(values={"output": case.output})}))
+    assert (verdict.outcome, verdict.reason.partition(":")[0]) == (
+        "inconclusive",
+        "the ruler for cpu bfloat16 does not have this case",
+    )
