@@ -284,7 +284,7 @@ def _comparable(differences: Mapping[str, Array], eps: float) -> Mapping[str, Ar
     import numpy as np
 
     def gap(name: str) -> Array:
-        found: Array = np.abs(differences[name])
+        found: Array = np.abs(differences[name]).astype(np.float64, copy=False)
         return found * 2.0**-29 if name == FLOAT32 else found  # float64 has 29 bits more
 
     left_out = {OTHER_SEED} if eps == _EPS["float64"] else {OTHER_SEED, FLOAT32}

@@ -28,6 +28,7 @@ from goldsmith.gold.safetensors_reader import open_mapped, parse_bytes
 from goldsmith.gold.safetensors_writer import encoded, encoded_at_once
 from goldsmith.gold.sizes import root_mean_square
 from goldsmith.gold.tolerances import ATOL, RTOL, digits, sizes_of
+from goldsmith.worker import tolerance_trials
 from goldsmith.worker.record_session import collect_garbage
 
 CODES = ["?", "u1", "i1", "i2", "u2", "f2", "i4", "u4", "f4", "f8", "i8", "u8"]
@@ -230,6 +231,17 @@ def test_noise_measured_trial_by_trial_is_that_of_all_trials_at_once(found: Any,
     assert noise.customary == digits(customary)
     assert noise.float64 == digits(farthest[FLOAT64])
     assert measured.tolerance.noisy == int((~(spread / sizes <= 1e-3)).sum())
+
+
+@settings(deadline=None, max_examples=100)
+@given(numbers=hnp.arrays(np.float64, st.integers(0, 5), elements=NUMBERS | st.floats()))
+def test_differences_in_few_bytes_are_the_same_numbers(numbers: Any) -> None:
+    with mock.patch.object(tolerance_trials, "MAPPED_BYTES", -1):
+        narrow = tolerance_trials.in_few_bytes(numbers)
+    assert np.array_equal(narrow.astype(np.float64), numbers, equal_nan=True)
+    with np.errstate(over="ignore"):
+        assert (narrow.dtype == np.float32) == np.array_equal(numbers.astype(np.float32), numbers, equal_nan=True)
+    assert tolerance_trials.in_few_bytes(numbers) is numbers, "small ones stay as they are"
 
 
 def test_trials_are_read_back_as_they_were_written(tmp_path: Path) -> None:
