@@ -27,9 +27,8 @@ def check_device(device: str) -> None:
 
 def settle(device: str) -> None:
     """Wait for all that a device was asked to compute; raise what went wrong there."""
-    if device != "cpu":
-        for framework in active():
-            framework.process.settle(device)
+    for framework in active():
+        framework.process.settle(device)
 
 
 def limit_memory(device: str, size: int) -> None:
