@@ -88,7 +88,6 @@ def rigor(
         goldsmith rigor scratch-1                         the gold of scratch-1
         goldsmith rigor scratch-1 --only RMSNorm --all    only mutants of RMSNorm, each with what saw it first
         goldsmith rigor all --min 0.95 --json             for CI
-        goldsmith rigor scratch-1 --ruler 'cpu bfloat16'  what a ruler lets through, where nothing runs in float64
 
     Exit codes: 0 measured, 1 below `--min`, 2 bad usage, 3 a mutant could not be tried.
     """
