@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from goldsmith.frameworks.array_protocol import Arrays as Arrays
@@ -331,9 +330,9 @@ class Process(Protocol):
         """Import all that children will need, before they are forked; start no thread."""
         ...
 
-    def keep_compiled(self, folder: Path) -> None:
-        """Keep what is compiled for the CPU in a folder, for later processes, where the library compiles what it
-        computes."""
+    def keep_compiled(self) -> None:
+        """Keep what is compiled for the CPU for later processes (`foundation/compiled_code.py`), where the library
+        compiles what it computes."""
         ...
 
     def is_started(self) -> bool:

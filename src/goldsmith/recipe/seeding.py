@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import random
 from collections.abc import Iterator
-from pathlib import Path
 
 from goldsmith.foundation.on_import import when_imported
 from goldsmith.frameworks.framework import Framework, active, registered, rounding_unnoted
@@ -23,28 +22,27 @@ def seed_everything(seed: int = DEFAULT_SEED, *, threads: int | None = None, dev
     Call it at the top of a script: modules that are imported later are seeded on import. A library that would choose
     its `device` itself keeps to the one that is named.
     """
-    _seed(seed, threads, device, None)
+    _seed(seed, threads, device, keeps_compiled=False)
 
 
-def seed_process(seed: int, *, threads: int, device: str, compiled: Path | None) -> None:
-    """Do the same at the beginning of a process of goldsmith's own, whose libraries keep what they compile in a folder,
-    if one is named."""
-    _seed(seed, threads, device, compiled)
+def seed_process(seed: int, *, threads: int, device: str, keeps_compiled: bool) -> None:
+    """Do the same as a process of goldsmith's own begins, whose libraries may keep what they compile for later ones."""
+    _seed(seed, threads, device, keeps_compiled=keeps_compiled)
 
 
-def _seed(seed: int, threads: int | None, device: str, compiled: Path | None) -> None:
+def _seed(seed: int, threads: int | None, device: str, *, keeps_compiled: bool) -> None:
     random.seed(seed)
     for framework in registered():
-        _seed_when_imported(framework, seed, threads, device, compiled)
+        _seed_when_imported(framework, seed, threads, device, keeps_compiled)
 
 
 def _seed_when_imported(
-    framework: Framework, seed: int, threads: int | None, device: str, compiled: Path | None
+    framework: Framework, seed: int, threads: int | None, device: str, keeps_compiled: bool
 ) -> None:
     def begin(_: object) -> None:
         framework.numerics.seed(seed, threads=threads, device=device)
-        if compiled is not None:
-            framework.process.keep_compiled(compiled)
+        if keeps_compiled:
+            framework.process.keep_compiled()
 
     when_imported(framework.name, begin)
 

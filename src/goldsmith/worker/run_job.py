@@ -18,7 +18,6 @@ import msgspec
 
 from goldsmith.errors.recipe import BadPoints, RecipeMisuse
 from goldsmith.errors.sandbox import CannotConfine
-from goldsmith.foundation.compiled_code import compiled_code_folder
 from goldsmith.foundation.platforms import IS_LINUX
 from goldsmith.foundation.wording import in_words
 from goldsmith.frameworks.devices import NoSuchDevice, check_device, limit_memory
@@ -105,8 +104,8 @@ def _run(job: Job, own_code: OwnCode) -> Result:
         corrected_imports.install(job.corrections, Path(job.folder), Path(job.recipe))
     os.chdir(job.folder)
     # on other devices, compiling is a choice between kernels, which a second recording is to make by itself
-    compiled = compiled_code_folder() if job.confinement is None and job.device == "cpu" else None
-    seed_process(job.seed, threads=job.threads, device=job.device, compiled=compiled)
+    keeps_compiled = job.confinement is None and job.device == "cpu"
+    seed_process(job.seed, threads=job.threads, device=job.device, keeps_compiled=keeps_compiled)
     session = _session(job, own_code)
     entry.activate(session)
     try:

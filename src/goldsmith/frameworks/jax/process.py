@@ -4,10 +4,11 @@ computes."""
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Any
 
 import jax
+
+from goldsmith.foundation.compiled_code import compiled_code_folder
 
 PACKAGES = ("jax", "flax", "equinox", "optax")
 
@@ -20,8 +21,11 @@ def preload() -> None:
 _MOST_COMPILED_BYTES = 512 * 2**20
 
 
-def keep_compiled(folder: Path) -> None:
+def keep_compiled() -> None:
     """Keep every operation that is compiled, however quickly: there are hundreds, of some hundredths of a second."""
+    folder = compiled_code_folder()
+    if folder is None:
+        return
     jax.config.update("jax_compilation_cache_dir", str(folder))
     jax.config.update("jax_compilation_cache_max_size", _MOST_COMPILED_BYTES)
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)

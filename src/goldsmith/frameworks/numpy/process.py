@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ def preload() -> None:
     """Do nothing: to import NumPy is all."""
 
 
-def keep_compiled(folder: Path) -> None:
+def keep_compiled() -> None:
     """Do nothing: it compiles nothing."""
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -28,7 +27,7 @@ def preload_optimisers() -> None:
     torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.0)
 
 
-def keep_compiled(folder: Path) -> None:
+def keep_compiled() -> None:
     """Do nothing: it compiles only what it is asked to."""
 
 
