@@ -115,6 +115,7 @@ def test_what_is_made_and_measured_on_a_device_is_met_there(
     assert (found["outcome"], found["first_divergence"]) == ("differs", "scaler")
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not probe().sufficient, reason="this machine has no sandbox")
 def test_a_class_is_graded_there_and_who_runs_out_of_its_memory_loses_one_case(
     course: CourseOnDisk, tmp_path: Path
