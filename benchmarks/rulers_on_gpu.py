@@ -83,11 +83,13 @@ def run(name: str, assignment: str, chosen: Sequence[Known], cases: Sequence[str
                 target = resolve(course.assignment(assignment))
                 options = options_of(target, device=setting.device)
                 found.ruler = calibrate_in(target, setting, options, Progress())
+                sys.stderr.write(f"{name}: its ruler took {time.monotonic() - started:.0f} s\n")
             with ThreadPoolExecutor(jobs) as pool:
                 tasks = {item.name: pool.submit(verdict, course, assignment, item, setting, cases) for item in chosen}
                 tasks[SOLUTION] = pool.submit(verdict, course, assignment, None, setting, cases)
                 for key, task in tasks.items():
                     found.verdicts[key], found.reasons[key] = task.result()
+                    sys.stderr.write(f"{name}: {key} {found.verdicts[key]} {found.reasons[key]}\n")
         except Exception as error:
             found.problem = f"{type(error).__name__}: {error}"
     found.seconds = time.monotonic() - started
