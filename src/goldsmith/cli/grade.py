@@ -76,13 +76,12 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 )
 @option("--timeout", metavar="SECONDS", type=float, help="Stop a case after this much processor time.")
 @option("--memory", metavar="GIB", type=float, default=6.0, help="Memory for all processes of a submission.")
-@option("--device", metavar="D", default="cpu", help="Where models run: cpu, or an accelerator, such as cuda.")
+@option("--device", metavar="D", default="cpu", help="Where models run, such as cuda.")
 @option(
     "--device-memory",
     metavar="GIB",
     type=click.FloatRange(min=MIN_DEVICE_GIB),
-    help="What a submission may take of the device's memory; as many run there at once as that leaves room for. By "
-    "default nearly all of it, one after another.",
+    help="Of its memory, for each that runs there. By default nearly all, one after another.",
 )
 @flag("--verbose", help="Write feedback on every case and every part.")
 @option(
@@ -91,8 +90,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     metavar="FILE",
     is_flag=False,
     flag_value="",
-    help="Also write a page to look at, of the class, and one for each student next to the feedback. Without FILE, "
-    "class.html next to the grades.",
+    help="Also write pages to look at, of the class and of each student. Without FILE, class.html next to the grades.",
 )
 @report_formats(
     "class",
@@ -163,7 +161,7 @@ def grade(
     Examples:
 
         goldsmith grade scratch-1 submissions/               everything in a folder
-        goldsmith grade scratch-1 submissions/ --html class.html   also a page of the class, and one for each student
+        goldsmith grade scratch-1 submissions/ --html class.html   also pages to look at
         goldsmith grade scratch-1 --refs 'scratch-1-*'       every branch of that name
         goldsmith grade scratch-1 ada.zip --fresh --json     one, on inputs that nobody has seen
         goldsmith grade scratch-1 submissions/ --device cuda   each in its turn on the accelerator
