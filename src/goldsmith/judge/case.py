@@ -17,7 +17,7 @@ from goldsmith.gold.precision import computed_dtype, is_float64
 from goldsmith.gold.row_sets import in_order_of
 from goldsmith.gold.tolerances import BLIND
 from goldsmith.judge.bounds import TooMuchToJudge, spend
-from goldsmith.judge.choices import excuse_victims, judge_choices, tie_notes, unjudged_reason, without_rerouted
+from goldsmith.judge.choices import choice_notes, excuse_victims, judge_choices, unjudged_reason, without_rerouted
 from goldsmith.judge.criteria import Criteria, MayBeMissing, same_bits
 from goldsmith.judge.decision import (
     BY_PRECISION,
@@ -221,13 +221,13 @@ def _judge(verdict: CaseVerdict, met: str, criteria: Criteria, replayed: CaseRun
         lambda: criteria.compare_plain(ordered, expected, guessing, first.facts.created),
     )
     choices, arrays = gold.entry.choices or (), gold.choice_arrays
-    natural, chosen = judge_choices(natural, ordered, expected, choices, arrays)
+    natural, chosen = judge_choices(natural, ordered, expected, choices, arrays, criteria.rounded_to)
     rerouted = without_rerouted(natural, chosen, ordered, expected, choices)
     if rerouted:
         again = criteria.compare_plain({**ordered, **rerouted}, expected, guessing, first.facts.created)
-        again, _ = judge_choices(again, ordered, expected, choices, arrays)
+        again, _ = judge_choices(again, ordered, expected, choices, arrays, criteria.rounded_to)
         natural, rerouted = (again, rerouted) if again.agrees else (natural, {})
-    notes += tie_notes(chosen)
+    notes += choice_notes(chosen, natural, choices)
     notes += [f"{shown_path(path)} is not judged in rows that a tie sends elsewhere" for path in rerouted]
     notes += [
         f"{shown_path(leaf.path)} is {leaf.actual_dtype}, gold's is {leaf.gold_dtype}: no difference between numbers"
@@ -357,7 +357,7 @@ def _with_side_effects(verdict: CaseVerdict, criteria: Criteria, replayed: CaseR
         second = in_order_of(first, second, criteria.gold.entry.unordered or ())
         again = criteria.compare_again(second, first)
         choices, arrays = criteria.gold.entry.choices or (), criteria.gold.choice_arrays
-        again, _ = judge_choices(again, second, criteria.expected, choices, arrays)
+        again, _ = judge_choices(again, second, criteria.expected, choices, arrays, criteria.rounded_to)
         if not all(leaf.identical for leaf in again.leaves):
             notes.append("not the same to the last bit when it runs again")
         if not again.agrees:

@@ -15,10 +15,20 @@ from goldsmith.comparison.results import Comparison
 from goldsmith.foundation.wording import count_of
 from goldsmith.frameworks.framework import arrays_of
 from goldsmith.gold.arrays import as_numpy, is_array
-from goldsmith.gold.choices import BRANCH_PREFIX, SCORES_PREFIX, WIDTHS_PREFIX, Choice, Layout, after_change, rule
+from goldsmith.gold.choices import (
+    BRANCH_PREFIX,
+    SCORES_PREFIX,
+    WIDTHS_PREFIX,
+    Choice,
+    Layout,
+    Ruling,
+    after_change,
+    rule,
+)
 from goldsmith.gold.safetensors_reader import Bfloat16
 from goldsmith.judge.bounds import spend
 from goldsmith.judge.decision import shown_path
+from goldsmith.judge.reduced_precision import eps_of
 from goldsmith.judge.verdicts import ChoiceVerdict
 
 
@@ -28,8 +38,11 @@ def judge_choices(
     expected: Mapping[str, Any],
     choices: Sequence[Choice],
     arrays: Mapping[str, Any],
+    rounded_to: str = "",
 ) -> tuple[Comparison, tuple[ChoiceVerdict, ...]]:
-    """Judge the choices among what was compared: a tie agrees. What has another shape or dtype stays wrong."""
+    """Judge the choices among what was compared: a tie agrees. What has another shape or dtype stays wrong. Where a
+    setting rounds to a coarser dtype than gold's, the noise of the scores there is not known, only about how far it
+    grows: what would be a tie then is not judged."""
     known = {choice.path: choice for choice in choices}
     leaves, verdicts = list(comparison.leaves), []
     for place, leaf in enumerate(leaves):
@@ -39,7 +52,8 @@ def judge_choices(
             continue
         if leaf.actual_dtype != leaf.gold_dtype:
             continue  # another dtype never agrees
-        verdict = _judged(choice, as_numpy(expected[leaf.path]), as_numpy(actual[leaf.path]), arrays, expected)
+        both_read = (as_numpy(expected[leaf.path]), as_numpy(actual[leaf.path]))
+        verdict = _judged(choice, *both_read, arrays, expected, rounded_to)
         verdicts.append(verdict)
         if not verdict.wrong:
             leaves[place] = msgspec.structs.replace(leaf, agrees=True, problem="", excess=0.0, where="", guess="")
@@ -122,7 +136,7 @@ def _like(numbers: Any, template: Any) -> Any:
 
 
 def _judged(
-    choice: Choice, gold: Any, actual: Any, arrays: Mapping[str, Any], expected: Mapping[str, Any]
+    choice: Choice, gold: Any, actual: Any, arrays: Mapping[str, Any], expected: Mapping[str, Any], rounded_to: str
 ) -> ChoiceVerdict:
     known = ChoiceVerdict(path=choice.path, positions=choice.positions, close=choice.close)
     scores = expected.get(choice.scores) if choice.scores else arrays.get(f"{SCORES_PREFIX}{choice.path}")
@@ -132,7 +146,8 @@ def _judged(
         return msgspec.structs.replace(known, wrong=1, why=why)
     numbers = as_numpy(scores)
     layout = Layout.of(choice, gold.shape, numbers.shape)
-    return _Walk(layout, layout.scores(numbers), widths, arrays).verdict(known, gold, actual)
+    coarser = eps_of(rounded_to) / eps_of(str(numbers.dtype)) if rounded_to else 1.0
+    return _Walk(layout, layout.scores(numbers), widths, arrays, coarser).verdict(known, gold, actual)
 
 
 @dataclass
@@ -143,6 +158,8 @@ class _Walk:
     scores: Any
     widths: Any
     arrays: Mapping[str, Any]
+    coarser: float = 1.0
+    """How many times farther one rounding goes where this ran than where the widths were measured."""
     ties: int = 0
     unjudged: int = 0
     why: str = ""
@@ -183,7 +200,7 @@ class _Walk:
                 step += 1
                 continue
             at = step - lead
-            ruling = rule(scores[at], widths[at], along[step], theirs[step], choice)
+            ruling = self._rule(scores[at], widths[at], along[step], theirs[step])
             if ruling.outcome == "wrong":
                 return step, ruling.why
             if ruling.outcome == "unknown":
@@ -206,6 +223,13 @@ class _Walk:
             step += 1
         return None
 
+    def _rule(self, scores: Any, widths: Any, own: Any, theirs: Any) -> Ruling:
+        found = rule(scores, widths, own, theirs, self.layout.choice)
+        if found.outcome == "wrong" and self.coarser > 1:
+            wider = rule(scores, widths * self.coarser, own, theirs, self.layout.choice)
+            return found if wider.outcome == "wrong" else Ruling("unknown")
+        return found
+
     def _until_tie(self, own: Any, theirs: Any, differ: Any) -> Any:
         """Return what differs up to the first step in which something is a tie: what follows depends on that."""
         import numpy as np
@@ -214,12 +238,8 @@ class _Walk:
         for step in np.flatnonzero(differ[:, lead:].any(axis=0)):
             rows = np.flatnonzero(differ[:, lead + step])
             outcomes = {
-                rule(
-                    self.scores[row, step],
-                    self.widths[row, step],
-                    own[row, lead + step],
-                    theirs[row, lead + step],
-                    self.layout.choice,
+                self._rule(
+                    self.scores[row, step], self.widths[row, step], own[row, lead + step], theirs[row, lead + step]
                 ).outcome
                 for row in rows
             }
@@ -242,14 +262,23 @@ class _Walk:
         return None
 
 
-def tie_notes(verdicts: Sequence[ChoiceVerdict], whose: str = "gold's") -> list[str]:
-    """Say which choices are others than gold's, and as right."""
-    return [
+def choice_notes(
+    verdicts: Sequence[ChoiceVerdict], comparison: Comparison, choices: Sequence[Choice], whose: str = "gold's"
+) -> list[str]:
+    """Say which choices are others than gold's and as right, and what was held to gold's exactly although it may have
+    been chosen."""
+    known = {choice.path for choice in choices}
+    ties = [
         f"{count_of(item.ties, 'choice')} in {shown_path(item.path)} {'is' if item.ties == 1 else 'are'} not {whose} "
         "and as right: rounding moves the scores there by more than they differ "
         f"({item.close} of {item.positions} are so near)"
         for item in verdicts
         if item.ties and not item.wrong
+    ]
+    return ties + [
+        f"{shown_path(leaf.path)} is compared exactly: no scores are known that it was chosen by"
+        for leaf in comparison.differing
+        if leaf.problem == "values" and leaf.elements > 1 and "int" in leaf.gold_dtype and leaf.path not in known
     ]
 
 

@@ -72,8 +72,7 @@ class Criteria:
     @property
     def can_be_judged(self) -> bool:
         """Say whether there is anything to judge by: gold's own tolerances say nothing about coarser numbers."""
-        coarser = self.ruler is not None and (bool(self.dtype) or self.ruler.setting.tf32)
-        return self.is_ruled or not coarser
+        return self.is_ruled or not self.rounded_to
 
     @property
     def _name(self) -> str:
@@ -84,6 +83,11 @@ class Criteria:
     def dtype(self) -> str:
         """Return the dtype that the setting asks for; empty where runs have their own."""
         return "" if self.ruler is None or self.ruler.setting.dtype == OWN else self.ruler.setting.dtype
+
+    @property
+    def rounded_to(self) -> str:
+        """Return the dtype that the setting rounds to where that is not gold's own: "tf32" of products alone."""
+        return self.dtype or ("tf32" if self.ruler is not None and self.ruler.setting.tf32 else "")
 
     def compare_plain(
         self, actual: Mapping[str, Any], expected: Mapping[str, Any], guessing: bool, made: Collection[str]

@@ -13,7 +13,7 @@ from goldsmith.comparison.api import compare
 from goldsmith.comparison.results import Comparison
 from goldsmith.gold.arrays import is_array, numbers_of
 from goldsmith.gold.safetensors_reader import Bfloat16
-from goldsmith.judge.choices import judge_choices, tie_notes, unjudged_reason
+from goldsmith.judge.choices import choice_notes, judge_choices, unjudged_reason
 from goldsmith.judge.decision import (
     GIVE_TOLERANCE,
     cancellation,
@@ -133,7 +133,7 @@ class ValueJudge:
             judged_in=coarsest_dtype(natural),
             own_dtype_only=bool(runs.why_not),
             chosen=chosen,
-            notes=tuple(tie_notes(chosen, "the reference's")),
+            notes=tuple(choice_notes(chosen, natural, choices, "the reference's")),
         )
         verdict = decide(verdict, natural, wide)
         if not self.request.tolerance_given:

@@ -9,7 +9,7 @@ import pytest
 
 from goldsmith.comparison.api import compare
 from goldsmith.gold.choices import Branch, Choice
-from goldsmith.judge.choices import excuse_victims, judge_choices, unjudged_reason
+from goldsmith.judge.choices import choice_notes, excuse_victims, judge_choices, unjudged_reason
 from goldsmith.judge.verdicts import ChoiceVerdict
 
 GOLD = np.array([[9, 0, 1, 2, 3], [9, 4, 3, 2, 1]])
@@ -96,3 +96,29 @@ def test_scores_of_another_sequence_are_not_compared_with_golds() -> None:
     assert (found["output.s"][0, 2:] == SCORES[0, 2:]).all(), "they follow another choice"
     assert (found["output.s"][0, :2] == SCORES[0, :2] + 1).all()
     assert (found["output.s"][1] == SCORES[1] + 1).all()
+
+
+@pytest.mark.parametrize(
+    ("chosen", "rounded_to", "wrong", "unjudged"),
+    [(1, "", 1, 0), (1, "bfloat16", 0, 1), (1, "tf32", 0, 1), (2, "bfloat16", 1, 0), (0, "bfloat16", 0, 0)],
+)
+def test_in_a_coarser_dtype_what_may_be_a_tie_is_not_judged(
+    chosen: int, rounded_to: str, wrong: int, unjudged: int
+) -> None:
+    scores = np.array([[10.0, 9.95, 3.0]], np.float32)
+    choice = Choice(path="output", axis=1, positions=1, close=0)
+    arrays = {"scores:output": scores, "widths:output": np.full((1, 1, 3), 1e-5)}
+    sides = {"output": np.array([chosen])}, {"output": np.array([0])}
+    _, found = judge_choices(compare(*sides), *sides, [choice], arrays, rounded_to)
+    assert [(item.wrong, item.unjudged) for item in found] == ([(wrong, unjudged)] if chosen else [])
+
+
+def test_whole_numbers_without_scores_are_exact_and_that_is_said() -> None:
+    sides = (
+        {"output.n": np.array([1, 2, 4]), "output.x": np.ones(3)},
+        {"output.n": np.arange(3), "output.x": np.ones(3)},
+    )
+    found, verdicts = judge_choices(compare(*sides), *sides, [], {})
+    assert (found.agrees, verdicts) == (False, ())
+    assert choice_notes(verdicts, found, []) == ["n is compared exactly: no scores are known that it was chosen by"]
+    assert choice_notes(verdicts, found, [Choice(path="output.n", axis=0, positions=3, close=0)]) == []
