@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -72,8 +74,11 @@ def test_a_ruler_is_measured_once_and_used_in_its_setting(made: CourseOnDisk, tm
 
     again = made.run("calibrate", "hw1", "--dtype", "bfloat16", "--json")
     assert again.json["assignments"][0]["outcome"] == "unchanged"
-    assert made.run("calibrate", "hw1", "--dtype", "bfloat16", "--force").code == 0
+    forced = made.run("calibrate", "hw1", "--dtype", "bfloat16", "--force")
+    assert forced.code == 0
     assert made.gold_bytes() == after, "measured again, it is the same"
+    step = re.findall(r"^Next: goldsmith (.+)$", forced.out, re.M)[-1]
+    assert made.run(*shlex.split(step)).code == 3, "the tree has the starter, which cannot run"
 
     assert made.run("check", "hw1", str(tmp_path / "ops.py"), *there).code == 0
     only_there = SOLUTION.replace("a, b =", "assert x.dtype == torch.bfloat16\n    a, b =")

@@ -19,12 +19,14 @@ from support.course import RECIPE, RECIPE_FILE, SOLUTION, STARTER, CourseOnDisk,
 
 PLACES = {
     "render/overview.py": 1,
+    "render/rulers.py": 1,
     "render/scaffold.py": 3,
     "render/status.py": 1,
     "render/summary.py": 1,
     "render/verdict.py": 1,
 }
-"""Where next steps are printed, and how often. A new one needs a test below that runs it."""
+"""Where next steps are printed, and how often. A new one needs a test that runs it, below or, of a ruler, in
+`test_calibrate.py`."""
 
 
 def test_every_place_that_prints_a_next_step_is_known_here() -> None:

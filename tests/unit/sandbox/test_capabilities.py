@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import re
@@ -227,6 +228,7 @@ def test_the_doctor_says_how_well_submissions_can_be_locked_in(tmp_path: Path) -
 
 def test_a_device_that_several_libraries_can_use_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
     for library in registered():
-        monkeypatch.setattr(library.process, "device_names", lambda: ["NVIDIA H200"], raising=False)
+        with contextlib.suppress(ModuleNotFoundError):  # not every library is installed
+            monkeypatch.setattr(library.process, "device_names", lambda: ["NVIDIA H200"])
     devices = next(fact for fact in doctor._libraries() if fact.name == "devices")
     assert devices.value == "cpu, NVIDIA H200"
