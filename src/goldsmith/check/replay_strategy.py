@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 import msgspec
 
 from goldsmith.check.replay_workspace import ReplayWorkspace
+from goldsmith.comparison.results import Comparison
 from goldsmith.judge.case import SECOND_RUNS, Judge, is_close, is_settled, only_raised_in_float64
 from goldsmith.judge.criteria import Criteria
-from goldsmith.judge.decision import is_off_in_float64, is_rounding, natural_dtype
+from goldsmith.judge.decision import is_off_in_float64, is_rounding
 from goldsmith.judge.follows_dtype import inner_dtypes, nudges
 from goldsmith.judge.reduced_precision import needs_dtypes
 from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, ERROR, CaseVerdict
@@ -159,7 +160,7 @@ class ReplayStrategy:
         """Find out whether what is off in float64 alone is rounded inside, by runs on inputs that are moved a little:
         then its own dtype decides."""
         wanted = {
-            name: tuple(run for dtype in inner_dtypes(natural_dtype(self.verdicts[name])) for run in nudges(dtype))
+            name: tuple(run for dtype in inner_dtypes(self._own_dtype(name)) for run in nudges(dtype))
             for name in cases
             if is_off_in_float64(self.verdicts[name])
         }
@@ -167,6 +168,9 @@ class ReplayStrategy:
         for name, replay in self.workspace.run(wanted, self.layouts).items() if wanted else ():
             self.replays[name] = self.replays[name].joined(replay)
             self._judge([name])
+
+    def _own_dtype(self, name: str) -> str:
+        return self.judge.criteria(name).own_dtype(Comparison(self.verdicts[name].natural))
 
     def _judge(self, cases: Sequence[str]) -> None:
         self.verdicts |= {name: self.judge.verdict(name, self.replays[name]) for name in cases}
@@ -189,7 +193,8 @@ def _still_to_run(verdict: CaseVerdict, criteria: Criteria) -> tuple[Conditions,
         return ()
     if verdict.outcome == COULD_NOT_RUN:
         return (TRACED,) if verdict.kind in _RAISED else ()
-    if not is_settled(verdict) and criteria.gold.reference:
+    unjudged = verdict.outcome == AGREES and bool(criteria.unjudged)  # what a ruler says nothing about, float64 may
+    if (unjudged or not is_settled(verdict)) and criteria.gold.reference:
         return (FLOAT64,) if criteria.expected.keys() <= set(criteria.float64_paths) else (REPEAT, FLOAT64)
     if verdict.outcome == AGREES:
         return (REPEAT,)

@@ -256,9 +256,9 @@ def _judge(verdict: CaseVerdict, met: str, criteria: Criteria, replayed: CaseRun
     if criteria.is_ruled:
         may_round = may_round and all(leaf.relative <= BLIND for leaf in natural.differing)
     decided = criteria.with_ratio(decide(verdict, natural, wide, inside, may_round=may_round))
-    doubt = unjudged_reason(chosen)
-    if rerouted and wide is None:
-        doubt = doubt or f"{shown_path(next(iter(rerouted)))} is right but in rows that a tie sends elsewhere"
+    seen = {leaf.path for leaf in wide.leaves} if wide is not None else set[str]()
+    unseen = next((shown_path(path) for path in rerouted if path not in seen), "")
+    doubt = unjudged_reason(chosen) or (f"{unseen} is right but in rows that a tie sends elsewhere" if unseen else "")
     return inconclusive(decided, doubt) if doubt and decided.outcome == AGREES else decided
 
 
@@ -311,14 +311,14 @@ def _rounded_inside(
     limits: Mapping[str, Tolerance],
     dtype: str,
 ) -> str:
-    """Return what it rounds to inside, where it was run to find that out, if nothing but that is off in float64. Its
-    own dtype is `dtype`."""
+    """Return what it rounds to inside, if it was run to find that out and nothing else is off in float64."""
     for inner in inner_dtypes(dtype):
         moved = [replayed.runs.get(item.name) for item in nudges(inner)]
         if any(run is None or run.failure is not None for run in moved):
             continue
         fine, coarse = (_select_leaves(run.values, wanted)[0] for run in moved if run is not None)
-        if rounds_inside(dtype, (actual, fine, coarse), wanted, limits, criteria.expected, criteria.gold.noisy):
+        own, noisy, ruled = criteria.expected, criteria.gold.noisy, criteria.limits
+        if rounds_inside(dtype, (actual, fine, coarse), wanted, limits, own, noisy, ruled):
             return inner
     return ""
 

@@ -25,6 +25,7 @@ from goldsmith.gold.choices import (
     after_change,
     rule,
 )
+from goldsmith.gold.precision import computed_dtype
 from goldsmith.gold.safetensors_reader import Bfloat16
 from goldsmith.judge.bounds import spend
 from goldsmith.judge.decision import shown_path
@@ -50,13 +51,14 @@ def judge_choices(
         both = (actual.get(leaf.path), expected.get(leaf.path))
         if choice is None or leaf.problem != "values" or not all(map(_is_numeric, both)):
             continue
-        if leaf.actual_dtype != leaf.gold_dtype:
-            continue  # another dtype never agrees
+        if leaf.actual_dtype != leaf.gold_dtype or "int" not in leaf.gold_dtype:
+            continue  # another dtype never agrees, and 3.9 is not a choice of 3
         both_read = (as_numpy(expected[leaf.path]), as_numpy(actual[leaf.path]))
         verdict = _judged(choice, *both_read, arrays, expected, rounded_to)
         verdicts.append(verdict)
         if not verdict.wrong:
-            leaves[place] = msgspec.structs.replace(leaf, agrees=True, problem="", excess=0.0, where="", guess="")
+            nothing = {"problem": "", "excess": 0.0, "relative": 0.0, "where": "", "guess": ""}
+            leaves[place] = msgspec.structs.replace(leaf, agrees=True, **nothing)
         elif verdict.index:
             own, theirs = (as_numpy(side[leaf.path])[verdict.index].item() for side in (expected, actual))
             leaves[place] = msgspec.structs.replace(leaf, index=verdict.index, gold=own, actual=theirs, guess="")
@@ -82,7 +84,10 @@ def excuse_victims(
         if theirs.shape != own.shape or scores.shape != own_scores.shape or as_numpy(theirs).dtype.kind not in "iu":
             continue
         layout = Layout.of(choice, own.shape, own_scores.shape)
-        victims = after_change(layout, as_numpy(theirs).astype(np.int64) - own.astype(np.int64))
+        chosen = [as_numpy(theirs).astype(np.int64), own.astype(np.int64)]
+        if choice.unordered and choice.count:  # the same in another order is no other choice
+            chosen = [np.sort(item, axis=choice.axis) for item in chosen]
+        victims = after_change(layout, chosen[0] - chosen[1])
         if victims.any():
             flat = np.abs(layout.scores(np.arange(own_scores.size).reshape(own_scores.shape)))[victims].astype(np.int64)
             changed = np.array(as_numpy(scores))
@@ -146,7 +151,8 @@ def _judged(
         return msgspec.structs.replace(known, wrong=1, why=why)
     numbers = as_numpy(scores)
     layout = Layout.of(choice, gold.shape, numbers.shape)
-    coarser = eps_of(rounded_to) / eps_of(str(numbers.dtype)) if rounded_to else 1.0
+    own = computed_dtype(numbers.astype("float64"), "float64")  # whatever they are kept in
+    coarser = eps_of(rounded_to) / eps_of(own) if rounded_to else 1.0
     return _Walk(layout, layout.scores(numbers), widths, arrays, coarser).verdict(known, gold, actual)
 
 

@@ -10,6 +10,7 @@ is rounded inside stays where it is at first, or jumps.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from goldsmith.gold.arrays import difference_of, numbers_of
@@ -94,17 +95,19 @@ def rounds_inside(
     sharp: Mapping[str, Tolerance],
     own: Mapping[str, Any],
     noisy: Mapping[str, Any],
+    ruled: Mapping[str, Tolerance] = MappingProxyType({}),
 ) -> bool:
     """Say whether all that is off in float64, beyond its `sharp` tolerance, is rounded inside, and is off by no more
     than rounding to `dtype` explains: of that, by as large a share as it is rounded. `own` are the reference's values
-    in that dtype, which is the code's own; `wide` are a run of it as it is, and both moved ones."""
+    in that dtype, which is the code's own, unless limits were measured there (`ruled`); `wide` are a run of it as it
+    is, and both moved ones."""
     plain, fine, coarse = wide
     off = off_in_float64(plain, reference, sharp, noisy)
     for path in off:
         if not all(path in values for values in (own, fine, coarse)):
             return False
         share = min(1.0, slope_gap(plain[path], fine[path], coarse[path]))
-        limit = limit_of_rounding(own[path], reference[path], dtype)
+        limit = ruled.get(path) or limit_of_rounding(own[path], reference[path], dtype)
         if share < ROUNDS_INSIDE or _excess(plain[path], reference[path], limit, noisy.get(path)) > share:
             return False
     return bool(off)

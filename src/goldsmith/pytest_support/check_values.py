@@ -26,7 +26,7 @@ from goldsmith.foundation.nested import walk
 from goldsmith.frameworks.framework import is_module
 from goldsmith.gold.arrays import is_array
 from goldsmith.gold.labels import Labels
-from goldsmith.judge.choices import judge_choices
+from goldsmith.judge.choices import judge_choices, unjudged_reason
 from goldsmith.pytest_support.call_values import Callee, CallValues, judge_call, why_undecided
 from goldsmith.pytest_support.compared_values import compare_values, number_paths
 from goldsmith.pytest_support.differences import difference_text
@@ -239,7 +239,9 @@ class _OneCheck:
         )
         if not options.is_own:
             choices = [item for item in kept.choices if item.path not in own]
-            found, _ = judge_choices(found, dict(walk(actual)), dict(walk(gold)), choices, kept.choice_arrays)
+            found, chosen = judge_choices(found, dict(walk(actual)), dict(walk(gold)), choices, kept.choice_arrays)
+            if found.agrees and unjudged_reason(chosen):
+                raise GoldMismatch(f"{place.case}: inconclusive: {unjudged_reason(chosen)}\n{_next_step(place)}")
         dtype, mine, theirs = "", actual, gold
         if call is not None and not options.is_own:
             found, dtype = judge_call(found, wide, reference, tolerances, noisy)
