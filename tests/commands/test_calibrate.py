@@ -102,6 +102,20 @@ def test_what_cannot_be_told_apart_there_is_inconclusive(made: CourseOnDisk, tmp
     assert (run.code, found["outcome"]) == (3, "inconclusive"), run.out
 
 
+@pytest.mark.parametrize(("instead", "outcome"), [("(x * x + 900) - 900", "agrees"), ("0 * x", "differs")])
+def test_what_a_ruler_says_nothing_about_float64_decides(
+    course: CourseOnDisk, tmp_path: Path, instead: str, outcome: str
+) -> None:
+    course.write({"src/assignments/hw1/ops.py": STARTER})
+    body = BODY.replace("case.record", 'case.record("n", 35)\n        case.record')
+    calibrated(course, body, "import torch\nfrom ops import cancel", SOLUTION)
+    assert course.run("calibrate", "hw1", "--dtype", "bfloat16").code == 0
+    (tmp_path / "ops.py").write_text(SOLUTION.replace("(x * x + 900) - 900", instead))
+    asked = ("--dtype", "bfloat16", "--case", "cancelled", "--json")
+    (found,) = course.run("check", "hw1", str(tmp_path / "ops.py"), *asked).json["submissions"]
+    assert (found["outcome"], found["cases"][0]["judged_in"]) == (outcome, "float64")
+
+
 def test_rigor_counts_what_a_ruler_lets_through(made: CourseOnDisk) -> None:
     none = made.run("rigor", "hw1", "--ruler", "cpu bfloat16", "--max", "3", "--variants", "0")
     assert none.code == 3

@@ -117,6 +117,28 @@ def test_a_row_that_a_tie_sends_to_another_expert_is_nobodys_fault(kinds: Course
     assert everywhere["cases"][2]["outcome"] == "differs"
 
 
+def test_whole_numbers_in_rows_of_a_tie_are_doubted(tmp_path: Path) -> None:
+    """They may follow from the other choice, and may be anything: no run in float64 tells."""
+    body = """
+    @gs.case
+    def gold_output(case):
+        x = case.input("x", lambda: np.random.randn(40, 24).astype(np.float32))
+        scores, best, labels = scale(x)
+        case.choice("best", best, scores=scores)
+        case.record("labels", labels)
+"""
+    table = "scores = x @ WEIGHTS\n        best = scores.argmax(-1)\n        return scores, best, 10 * best"
+    course = numpy_course(tmp_path / "course")
+    course.write({RECIPE_FILE: recipe(body), SOLUTION_FILE: edited("return x @ WEIGHTS", table)})
+    course.with_gold(calibrate=True)
+    other = table.replace(
+        "return scores", "rows = best == 2\n        best = np.where(rows, 11, best)\n        return scores"
+    )
+    for labels, outcome in (("np.where(rows, -999, 10 * best)", "inconclusive"), ("10 * best + 1", "differs")):
+        code = edited("return x @ WEIGHTS", other.replace("best, 10 * best", f"best, {labels}"))
+        assert checked(course, code)["outcome"] == outcome
+
+
 def test_another_dtype_is_never_a_tie(kinds: CourseOnDisk) -> None:
     course_of_kinds = load_gold(kinds.gold())["found"]
     gold = course_of_kinds.output["best"]

@@ -122,3 +122,23 @@ def test_whole_numbers_without_scores_are_exact_and_that_is_said() -> None:
     assert (found.agrees, verdicts) == (False, ())
     assert choice_notes(verdicts, found, []) == ["n is compared exactly: no scores are known that it was chosen by"]
     assert choice_notes(verdicts, found, [Choice(path="output.n", axis=0, positions=3, close=0)]) == []
+
+
+def test_a_set_in_another_order_is_no_other_choice_and_excuses_nothing() -> None:
+    gold, scores = np.array([[0, 1], [2, 0], [1, 2]]), np.arange(12.0).reshape(3, 4)
+    expected = {"output.k": gold, "output.s": scores}
+    actual = {"output.k": gold[:, ::-1], "output.s": np.full_like(scores, -7)}
+    form = {"path": "output.k", "scores": "output.s", "axis": 1, "steps": 0, "count": 2, "positions": 6, "close": 0}
+    swapped = [Choice(**form), Choice(**form, unordered=True)]
+    assert [bool(excuse_victims(actual, expected, [choice])[1]) for choice in swapped] == [True, False]
+
+
+def test_a_fraction_is_no_choice_and_a_tie_is_no_distance() -> None:
+    scores = np.array([[10.0, 9.99999, 3.0]])
+    arrays = {"scores:output": scores, "widths:output": np.full((1, 1, 3), 1e-4)}
+    choice = Choice(path="output", axis=1, positions=1, close=1)
+    for chosen, gold, agrees in (([1], [0], True), ([0.9], [0.0], False)):
+        sides = {"output": np.array(chosen)}, {"output": np.array(gold)}
+        found, _ = judge_choices(compare(*sides), *sides, [choice], arrays)
+        assert found.agrees == agrees
+        assert (found.leaves[0].relative == 0) == agrees
