@@ -35,3 +35,31 @@ def test_a_token_that_ties_with_the_kept_one_agrees(pytester: pytest.Pytester) -
     wrong = result(0.3)
     wrong.assert_outcomes(failed=1)
     wrong.stdout.fnmatch_lines(["*tokens: * of 200 elements*"])
+
+
+NOISY = """
+import numpy as np
+
+W = np.random.default_rng(3).normal(size=(24, 17)).astype(np.float32)
+
+
+def tokens(x):
+    scores, large = x @ W, x * np.float32(4e6)
+    scores[:, 5] = large.sum(-1) + x[:, 0] - large[:, ::-1].sum(-1)
+    return scores, {tokens}
+
+
+def test_tokens(gold):
+    gold.check(tokens, np.random.default_rng(0).normal(size=(80, 24)).astype(np.float32))
+"""
+
+
+def test_what_noise_decides_does_not_pass(pytester: pytest.Pytester) -> None:
+    path = Path(pytester.path) / "test_noisy.py"
+    path.write_text(NOISY.format(tokens="scores.argmax(-1)"), encoding="utf-8")
+    pytester.runpytest_subprocess("-p", "no:cacheprovider", "--gold-update").assert_outcomes(passed=1)
+    anything = "np.where((scores.max(-1) < 4) & (np.arange(80) < 30), 5, scores.argmax(-1))"
+    path.write_text(NOISY.format(tokens=anything), encoding="utf-8")
+    found = pytester.runpytest_subprocess("-p", "no:cacheprovider")
+    found.assert_outcomes(failed=1)
+    found.stdout.fnmatch_lines(["*inconclusive*choices in * are not judged*"])
