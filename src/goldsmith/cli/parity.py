@@ -120,9 +120,9 @@ def parity(
 
     A class is built, with --init; a function is compared itself, unless --init says what to call it with. REF's weights
     go into TARGET: by name, by the rules of an adapter, or by shape. Both run on the same inputs, in float64 and in
-    their own dtype; outputs and every gradient are compared. No tolerance is needed: REF's own noise is measured. The
-    answer names the first module that is wrong by itself, and those that are only its victims. Each side is imported in
-    a process of its own, so both may have modules of the same name.
+    their own dtype; outputs and every gradient are compared, of a kernel outputs alone. No tolerance is needed: REF's
+    own noise is measured. The answer names the first module that is wrong by itself, and those that are only its
+    victims. Each side is imported in a process of its own, so both may have modules of the same name.
 
     Several REFs are compared with each other first; one far from all others is named and left out. If they differ more
     from each other than TARGET from the nearest, nothing can be said.
