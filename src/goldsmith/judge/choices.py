@@ -153,7 +153,8 @@ def _judged(
     layout = Layout.of(choice, gold.shape, numbers.shape)
     own = computed_dtype(numbers.astype("float64"), "float64")  # whatever they are kept in
     coarser = eps_of(rounded_to) / eps_of(own) if rounded_to else 1.0
-    return _Walk(layout, layout.scores(numbers), widths, arrays, coarser).verdict(known, gold, actual)
+    is_half = own in ("float16", "bfloat16") and bool(choice.ties)
+    return _Walk(layout, layout.scores(numbers), widths, arrays, is_half, coarser).verdict(known, gold, actual)
 
 
 @dataclass
@@ -164,6 +165,8 @@ class _Walk:
     scores: Any
     widths: Any
     arrays: Mapping[str, Any]
+    equal_by_rounding: bool = False
+    """Whether equal scores may be so by rounding alone, so that a rule for equal ones does not decide."""
     coarser: float = 1.0
     """How many times farther one rounding goes where this ran than where the widths were measured."""
     ties: int = 0
@@ -231,6 +234,9 @@ class _Walk:
 
     def _rule(self, scores: Any, widths: Any, own: Any, theirs: Any) -> Ruling:
         found = rule(scores, widths, own, theirs, self.layout.choice)
+        if found.outcome == "wrong" and self.equal_by_rounding:
+            free = rule(scores, widths, own, theirs, msgspec.structs.replace(self.layout.choice, ties=""))
+            found = found if free.outcome == "wrong" else Ruling("unknown")
         if found.outcome == "wrong" and self.coarser > 1:
             wider = rule(scores, widths * self.coarser, own, theirs, self.layout.choice)
             return found if wider.outcome == "wrong" else Ruling("unknown")

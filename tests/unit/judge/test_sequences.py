@@ -142,3 +142,14 @@ def test_a_fraction_is_no_choice_and_a_tie_is_no_distance() -> None:
         found, _ = judge_choices(compare(*sides), *sides, [choice], arrays)
         assert found.agrees == agrees
         assert (found.leaves[0].relative == 0) == agrees
+
+
+@pytest.mark.parametrize(("scores", "wrong", "unjudged"), [([0.1, 0.1], 1, 0), (np.float16([0.1, 0.1]), 0, 1)])
+def test_scores_that_half_precision_makes_equal_are_not_judged_by_a_rule_for_equal_ones(
+    scores: Any, wrong: int, unjudged: int
+) -> None:
+    sides = {"output": np.array([1])}, {"output": np.array([0])}
+    arrays = {"scores:output": np.array([scores]), "widths:output": np.full((1, 1, 2), 1e-3)}
+    choice = Choice(path="output", axis=1, positions=1, close=1, ties="first")
+    _, (found,) = judge_choices(compare(*sides), *sides, [choice], arrays)
+    assert (found.wrong, found.unjudged) == (wrong, unjudged)
