@@ -111,6 +111,8 @@ def test_in_a_coarser_dtype_what_may_be_a_tie_is_not_judged(
     sides = {"output": np.array([chosen])}, {"output": np.array([0])}
     _, found = judge_choices(compare(*sides), *sides, [choice], arrays, rounded_to)
     assert [(item.wrong, item.unjudged) for item in found] == ([(wrong, unjudged)] if chosen else [])
+    kept_wider = arrays | {"scores:output": scores.astype(np.float64)}  # as scores are that were not recorded
+    assert judge_choices(compare(*sides), *sides, [choice], kept_wider, rounded_to)[1] == found
 
 
 def test_whole_numbers_without_scores_are_exact_and_that_is_said() -> None:
