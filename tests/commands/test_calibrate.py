@@ -116,6 +116,27 @@ def test_what_a_ruler_says_nothing_about_float64_decides(
     assert (found["outcome"], found["cases"][0]["judged_in"]) == (outcome, "float64")
 
 
+@pytest.mark.parametrize(("factor", "outcome"), [("1.0", "agrees"), ("1.2", "differs")])
+def test_what_rounds_inside_out_of_sight_is_judged_by_the_ruler(
+    made: CourseOnDisk, tmp_path: Path, factor: str, outcome: str
+) -> None:
+    """As a kernel may that is handed float64: by NumPy, which torch does not watch."""
+    assert made.run("calibrate", "hw1", "--dtype", "bfloat16").code == 0
+    rounded = """scores = {factor} * (a @ b.transpose(-1, -2))
+    if scores.dtype == torch.float64:
+        bits = scores.numpy().astype("float32").view("uint32")
+        scores = ((bits + 0x8000) & 0xFFFF0000).astype("uint32").view("float32").astype("float64")
+        scores = torch.from_numpy(scores)
+    return torch.softmax(scores, -1) @ b"""
+    right = "return torch.softmax(a @ b.transpose(-1, -2), -1) @ b"
+    assert right in SOLUTION
+    (tmp_path / "ops.py").write_text(SOLUTION.replace(right, rounded.format(factor=factor)))
+    asked = ("--dtype", "bfloat16", "--case", "gold_output", "--json")
+    (found,) = made.run("check", "hw1", str(tmp_path / "ops.py"), *asked).json["submissions"]
+    assert found["outcome"] == outcome, found["cases"][0]
+    assert ("rounds to bfloat16 inside" in " ".join(found["cases"][0]["notes"])) == (outcome == "agrees")
+
+
 def test_rigor_counts_what_a_ruler_lets_through(made: CourseOnDisk) -> None:
     none = made.run("rigor", "hw1", "--ruler", "cpu bfloat16", "--max", "3", "--variants", "0")
     assert none.code == 3

@@ -53,15 +53,15 @@ def judge_choices(
             continue
         if leaf.actual_dtype != leaf.gold_dtype or "int" not in leaf.gold_dtype:
             continue  # another dtype never agrees, and 3.9 is not a choice of 3
-        both_read = (as_numpy(expected[leaf.path]), as_numpy(actual[leaf.path]))
-        verdict = _judged(choice, *both_read, arrays, expected, rounded_to)
+        own, theirs = as_numpy(expected[leaf.path]), as_numpy(actual[leaf.path])
+        verdict = _judged(choice, own, theirs, arrays, expected, rounded_to)
         verdicts.append(verdict)
         if not verdict.wrong:
-            nothing = {"problem": "", "excess": 0.0, "relative": 0.0, "where": "", "guess": ""}
-            leaves[place] = msgspec.structs.replace(leaf, agrees=True, **nothing)
+            no_difference = {"problem": "", "excess": 0.0, "relative": 0.0, "where": "", "guess": ""}
+            leaves[place] = msgspec.structs.replace(leaf, agrees=True, **no_difference)
         elif verdict.index:
-            own, theirs = (as_numpy(side[leaf.path])[verdict.index].item() for side in (expected, actual))
-            leaves[place] = msgspec.structs.replace(leaf, index=verdict.index, gold=own, actual=theirs, guess="")
+            first = {"gold": own[verdict.index].item(), "actual": theirs[verdict.index].item()}
+            leaves[place] = msgspec.structs.replace(leaf, index=verdict.index, guess="", **first)
     return Comparison(tuple(leaves)), tuple(verdicts)
 
 

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from goldsmith.runs.run import CaseRuns
     from goldsmith.runs.setting import Setting
 
-_EPS = {"bfloat16": 2.0**-7, "float16": 2.0**-10, "complex32": 2.0**-10, "float32": 2.0**-23, "complex64": 2.0**-23}
-_EPS["tf32"] = 2.0**-10
+_EPS = {"bfloat16": 2.0**-7, "float16": 2.0**-10, "tf32": 2.0**-10, "complex32": 2.0**-10}
+_EPS |= {"float32": 2.0**-23, "complex64": 2.0**-23}
 _FINEST = 2.0**-52
 _COARSEST = 0.25
 """The eps of an 8-bit float."""
