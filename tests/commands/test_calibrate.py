@@ -92,6 +92,13 @@ def test_a_ruler_is_measured_once_and_used_in_its_setting(made: CourseOnDisk, tm
     assert "times the limit in cpu bfloat16, where the solution itself is off by" in case["reason"]
 
 
+def test_stale_gold_is_not_measured_and_the_way_out_is_one_that_there_is(made: CourseOnDisk) -> None:
+    made.write({"private/solutions/hw1/ops_solution.py": SOLUTION.replace("900", "800")})
+    run = made.run("calibrate", "hw1", "--dtype", "bfloat16")
+    said = " ".join(run.err.split())
+    assert (run.code, "regenerate it with `goldsmith generate hw1`, then measure." in said) == (3, True), said
+
+
 def test_what_cannot_be_told_apart_there_is_inconclusive(made: CourseOnDisk, tmp_path: Path) -> None:
     assert made.run("calibrate", "hw1", "--dtype", "bfloat16").code == 0
     (tmp_path / "ops.py").write_text(

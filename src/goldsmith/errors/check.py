@@ -81,6 +81,10 @@ class StaleGold(GoldsmithError):
         return making_command(self.assignment)
 
 
+class StaleToMeasure(StaleGold):
+    template = "the gold of {assignment} is stale: {reasons:first}; regenerate it with `{command}`, then measure."
+
+
 class NotReplayed(GoldsmithError):
     template = (
         "the recipe of {assignment} is a script without cases, so nothing can be replayed; write it with "

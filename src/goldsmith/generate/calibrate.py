@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from goldsmith.errors.check import NoGold, NotReplayed, StaleGold
+from goldsmith.errors.check import NoGold, NotReplayed, StaleToMeasure
 from goldsmith.errors.injection import IsInjected
 from goldsmith.errors.rulers import PlainSetting, RulerRefused, SolutionFailsThere
 from goldsmith.generate.error_mapping import error_of
@@ -102,7 +102,7 @@ def _open(target: Target) -> Gold:
         raise NotReplayed(target.name)
     reasons = stale_reasons(target, gold.manifest, starter=True)
     if reasons:
-        raise StaleGold(target.name, reasons)
+        raise StaleToMeasure(target.name, reasons)
     return gold
 
 
