@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import pytest
+from support.pytest_values import KeepingTests
 
 TEST = """
-import torch
-
 W = torch.randn(24, 19, generator=torch.Generator().manual_seed(1))
 W[:, 3] = W[:, 7] * (1 - 2e-7)
 
@@ -23,23 +19,15 @@ def test_tokens(gold):
 """
 
 
-@pytest.mark.long
-def test_a_token_that_ties_with_the_kept_one_agrees(pytester: pytest.Pytester) -> None:
-    def result(off: float, *options: str) -> pytest.RunResult:
-        path = Path(pytester.path) / "test_tokens.py"
-        path.write_text(TEST.format(off=off), encoding="utf-8")
-        return pytester.runpytest_subprocess("-p", "no:cacheprovider", *options)
-
-    result(0.0, "--gold-update").assert_outcomes(passed=1)
-    result(1e-6).assert_outcomes(passed=1)
-    wrong = result(0.3)
+def test_a_token_that_ties_with_the_kept_one_agrees(keeping: KeepingTests) -> None:
+    keeping.record(TEST.format(off=0.0))
+    keeping.run(tests=TEST.format(off=1e-6)).assert_outcomes(passed=1)
+    wrong = keeping.run(tests=TEST.format(off=0.3))
     wrong.assert_outcomes(failed=1)
     wrong.stdout.fnmatch_lines(["*tokens: * of 200 elements*"])
 
 
 NOISY = """
-import numpy as np
-
 W = np.random.default_rng(3).normal(size=(24, 17)).astype(np.float32)
 
 
@@ -54,12 +42,9 @@ def test_tokens(gold):
 """
 
 
-def test_what_noise_decides_does_not_pass(pytester: pytest.Pytester) -> None:
-    path = Path(pytester.path) / "test_noisy.py"
-    path.write_text(NOISY.format(tokens="scores.argmax(-1)"), encoding="utf-8")
-    pytester.runpytest_subprocess("-p", "no:cacheprovider", "--gold-update").assert_outcomes(passed=1)
+def test_what_noise_decides_does_not_pass(keeping: KeepingTests) -> None:
+    keeping.record(NOISY.format(tokens="scores.argmax(-1)"))
     anything = "np.where((scores.max(-1) < 4) & (np.arange(80) < 30), 5, scores.argmax(-1))"
-    path.write_text(NOISY.format(tokens=anything), encoding="utf-8")
-    found = pytester.runpytest_subprocess("-p", "no:cacheprovider")
+    found = keeping.run(tests=NOISY.format(tokens=anything))
     found.assert_outcomes(failed=1)
     found.stdout.fnmatch_lines(["*inconclusive*choices in * are not judged*"])
