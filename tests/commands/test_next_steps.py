@@ -205,3 +205,35 @@ def test_a_repository_that_is_one_assignment_needs_no_other_words(tmp_path: Path
     step = step_in(course.run("init", "--yes").out)
     then = step_in(follow(course, step))
     assert then == "goldsmith generate cs336_basics --kind outputs"
+
+
+def test_a_next_step_repeats_the_options_that_it_needs(course: CourseOnDisk, tmp_path: Path) -> None:
+    two = """
+        @gs.case
+        def gold_output(case):
+            case.record("y", scale(case.input("x", lambda: np.random.randn(3, 5))))
+
+        @gs.case
+        def row(case):
+            case.record("y", scale(case.input("x", lambda: np.arange(4.0))))
+    """
+    course.write({RECIPE_FILE: recipe(two), "my own.py": "accepts = {}\n"})
+    elsewhere, here = tmp_path / "elsewhere", f"--course {course.root}"
+    elsewhere.mkdir()
+
+    def steps(*words: str) -> list[str]:
+        shown = course.run(*words, "--course", str(course.root), cwd=elsewhere).out
+        return re.findall(r"^(?:Next: |  \d\. .*?  +)(goldsmith [a-z].*)$", shown, re.M)
+
+    assert steps("status") == [f"goldsmith generate hw1 {here}"]
+    assert steps("generate", "hw1") == [f"goldsmith rigor hw1 {here}"]
+    assert steps("new", "hw2", "--yes") == [f"goldsmith generate hw2 {here}"]
+    wrong = tmp_path / "ops.py"
+    wrong.write_text("def scale(x):\n    return x * 3.0\n")
+    adapter = shlex.quote(str(course.root / "my own.py"))
+    assert steps("calibrate", "hw1", "--compile") == [f"goldsmith check hw1 --compile {here}"]
+    (step,) = steps("check", "hw1", str(wrong), "--timeout", "7", "--adapter", str(course.root / "my own.py"))
+    assert step == f"goldsmith check hw1 {wrong} --case gold_output --adapter {adapter} --timeout 7.0 {here}"
+    again = course.run(*shlex.split(step)[1:], cwd=elsewhere)
+    assert again.code == 1
+    assert course.run(*shlex.split(step)[1:], "--html", "page.html", cwd=elsewhere).code == 1

@@ -12,6 +12,7 @@ from goldsmith.cli.options import (
     choose_subject,
     course_options,
     make_progress,
+    options_again,
     report_errors,
     setting_options,
 )
@@ -58,6 +59,8 @@ def calibrate(
         ask = at_a_terminal() and not json
         chosen = choose_subject(course, assignment, "calibrate", ask=ask, no_color=no_color)
 
+        import msgspec
+
         from goldsmith.courses.layout.resolve import resolve
         from goldsmith.generate.calibrate import calibrate_in
         from goldsmith.generate.options import options_of
@@ -72,6 +75,7 @@ def calibrate(
         doing = f"goldsmith calibrate {target.name}"
         with project_lock(target.project, doing, wait=not no_wait, on_wait=progress.note):
             found = calibrate_in(target, setting, options, progress, force=force)
+        found = msgspec.structs.replace(found, next=tuple(step + options_again("course") for step in found.next))
         if json:
             report.print([found])
         else:

@@ -18,6 +18,7 @@ from goldsmith.cli.options import (
     choose_subject,
     course_options,
     make_progress,
+    options_again,
     report_errors,
     setting_options,
 )
@@ -27,6 +28,9 @@ from goldsmith.errors.usage import BadOption
 if TYPE_CHECKING:
     from goldsmith.courses.layout.layout import Assignment
     from goldsmith.targets.target import Submission, Target
+
+_SAME = ("course", "device", "dtype", "tf32", "compiled", "adapter", "timeout", "allow_stale")
+"""Options that a check of a single case needs, too, to find the same."""
 
 
 @command
@@ -122,6 +126,7 @@ def check(
             target = dataclasses.replace(target, device=device, case_timeout=(timeout or target.case_timeout) + more)
             verdict = judge(target, opened, request)
         output.settings |= {"reveal": reveal, "verbose": verbose, "evidence": evidence, "gold": target.gold}
+        output.settings["options"] = options_again(*_SAME)
         output.show(verdict)
         output.finish([verdict], ok=verdict.exit_code == 0)
     raise Exit(verdict.exit_code)

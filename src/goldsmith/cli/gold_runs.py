@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from goldsmith.cli.command import Function, add_options, flag, option
-from goldsmith.cli.options import Seconds, make_progress
+from goldsmith.cli.options import Seconds, make_progress, options_again
 from goldsmith.cli.reports import Output, report_formats
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ def _agrees(name: str, changes: Sequence[TensorChange], others: Sequence[str], s
 
 
 def _that_can_be_done(assignment: Assignment | Target, outcome: Outcome) -> Outcome:
-    """Add next steps that lead somewhere: internal tests only where there are some."""
+    """Add next steps that lead somewhere: internal tests only where there are some, in the course that was named."""
     import msgspec
 
     from goldsmith.courses.internal_tests.suite_result import tests_of
@@ -185,12 +185,13 @@ def _that_can_be_done(assignment: Assignment | Target, outcome: Outcome) -> Outc
     tests = f"goldsmith test {assignment.name}"
     if tests not in outcome.next or not isinstance(assignment, Assignment):
         return outcome
+    best = tests
     try:
         tests_of(assignment)
     except NoInternalTests:
-        instead = {tests: f"goldsmith rigor {assignment.name}"}
-        return msgspec.structs.replace(outcome, next=tuple(instead.get(step, step) for step in outcome.next))
-    return outcome
+        best = f"goldsmith rigor {assignment.name}"
+    steps = (f"{best}{options_again('course')}" if step == tests else step for step in outcome.next)
+    return msgspec.structs.replace(outcome, next=tuple(steps))
 
 
 def _report(outcome: Outcome, show: Show, *, after: bool) -> None:

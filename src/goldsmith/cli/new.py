@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from goldsmith.cli.command import argument, command, flag, option
-from goldsmith.cli.options import at_a_terminal, course_options, open_course, report_errors
+from goldsmith.cli.options import at_a_terminal, course_options, open_course, options_again, report_errors
 
 if TYPE_CHECKING:
     from goldsmith.courses.scaffold.new_plan import Kind
@@ -58,7 +58,7 @@ def new(
             outcome: Literal["made", "planned"] = "planned" if dry_run else "made"
             report.print([NewAssignment(name=assignment, outcome=outcome, kind=chosen, files=files)])
         else:
-            show_new_assignment(open_console(no_color=no_color), plan, assignment, dry_run=dry_run)
+            show_new_assignment(open_console(no_color=no_color), plan, assignment, options_again("course"), dry_run=dry_run)
 
 
 def _kind(wanted: Kind | None, *, ask: bool, no_color: bool) -> Kind:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
@@ -240,6 +241,17 @@ def choose(
     from goldsmith.cli.prompts import ask_assignments
 
     return ask_assignments(command, found, no_color=no_color)
+
+
+def options_again(*names: str) -> str:
+    """Return those of these options that were given on this command line, each after a space, for a command that is
+    advised: another one about the same has to be told the same."""
+    context, found = click.get_current_context(), ""
+    for item in context.command.params:
+        is_given = context.get_parameter_source(item.name or "") is click.core.ParameterSource.COMMANDLINE
+        if item.name in names and is_given and (value := context.params[item.name]) is not False:
+            found += f" {item.opts[0]}" + ("" if value is True else f" {shlex.quote(str(value))}")
+    return found
 
 
 def choose_one(

@@ -92,7 +92,7 @@ def show_text(console: Console, kind: Kind, subject: Any, settings: Mapping[str,
         case "verdict":
             from goldsmith.render.verdict import show_verdict
 
-            show_verdict(console, subject, everything=settings["verbose"])
+            show_verdict(console, subject, everything=settings["verbose"], options=settings["options"])
         case "parity":
             from goldsmith.render.parity import show_parity
 
@@ -124,7 +124,7 @@ def show_text(console: Console, kind: Kind, subject: Any, settings: Mapping[str,
         case "status":
             from goldsmith.render.status import show_status
 
-            show_status(console, subject, settings["course"])
+            show_status(console, subject, settings["course"], settings["options"])
         case "leaks":
             from goldsmith.render.guard import show_leaks
 
@@ -234,7 +234,7 @@ def _verdict_html(result: Result) -> str:
 
     (verdict,) = result.subjects
     recorded = read_manifest(result.settings["gold"]).provenance.environment
-    return render_report(verdict_report(verdict, result.settings["evidence"], recorded))
+    return render_report(verdict_report(verdict, result.settings["evidence"], recorded, result.settings["options"]))
 
 
 def _parity_html(result: Result) -> str:

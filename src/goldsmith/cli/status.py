@@ -7,7 +7,7 @@ from pathlib import Path
 from click.exceptions import Exit
 
 from goldsmith.cli.command import argument, command, flag
-from goldsmith.cli.options import choose_subjects, course_options, open_course, report_errors
+from goldsmith.cli.options import choose_subjects, course_options, open_course, options_again, report_errors
 from goldsmith.cli.reports import Output, Wanted, asked_for, report_formats
 from goldsmith.errors.base import AGAINST
 
@@ -51,7 +51,7 @@ def status(
         else:
             items = course_status(found or open_course(course))
         current = not check or all(item.outcome == "fresh" for item in items)
-        output = Output(report, "status", wanted, no_color, {"course": found})
+        output = Output(report, "status", wanted, no_color, {"course": found, "options": options_again("course")})
         output.show(items)
         output.finish(items, [items], ok=current)
     if not current:

@@ -25,8 +25,8 @@ from goldsmith.process.launcher import deterministic_environment
 _MAX_SOURCE_LINES = 60
 
 
-def verdict_report(verdict: Verdict, evidence: Evidence, recorded: Environment) -> Report:
-    """Return the page of a verdict: for staff, with gold's values in it."""
+def verdict_report(verdict: Verdict, evidence: Evidence, recorded: Environment, options: str = "") -> Report:
+    """Return the page of a verdict: for staff, with gold's values in it. `options` are those of the command."""
     cases = tuple(_case(case, why, evidence) for case, why in words.rows(verdict.cases))
     telling = telling_case(verdict)
     order = sorted(cases, key=lambda case: (case.name != (telling.name if telling else ""), case.outcome == AGREES))
@@ -45,7 +45,7 @@ def verdict_report(verdict: Verdict, evidence: Evidence, recorded: Environment) 
         cases=within_budget(order),
         source=source_of(verdict.first_place, evidence.files),
         notes=tuple(words.notes_of(verdict)),
-        next_step=words.next_step(verdict) or "",
+        next_step=words.next_step(verdict, options) or "",
         gold="gold",
     )
 

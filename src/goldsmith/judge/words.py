@@ -327,8 +327,8 @@ def notes_of(verdict: Verdict) -> list[str]:
     return notes
 
 
-def next_step(verdict: Verdict) -> str:
-    """Say what to do now, as a command where there is one."""
+def next_step(verdict: Verdict, options: str = "") -> str:
+    """Say what to do now, as a command where there is one: with the `options` of the one that found this."""
     bad = next((case for case in verdict.cases if case.outcome == verdict.outcome), None)
     if verdict.outcome == AGREES or bad is None:
         return ""
@@ -347,4 +347,4 @@ def next_step(verdict: Verdict) -> str:
     case = verdict.first_case or bad.name
     of = "--with " if verdict.assignment.endswith(".py") else ""
     tail = "" if verdict.name == "the tree as it stands" else f" {of}{shlex.quote(verdict.name)}"
-    return f"goldsmith check {shlex.quote(verdict.assignment)}{tail} --case {case}"
+    return f"goldsmith check {shlex.quote(verdict.assignment)}{tail} --case {case}{options}"

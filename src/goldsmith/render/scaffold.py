@@ -165,7 +165,7 @@ def show_init_end(console: Console, plan: Plan, written: Collection[Change], *, 
         print_line(console, Text(f"Next: goldsmith {command}", "bold"))
 
 
-def show_new_assignment(console: Console, plan: Plan, name: str, *, dry_run: bool) -> None:
+def show_new_assignment(console: Console, plan: Plan, name: str, options: str, *, dry_run: bool) -> None:
     """Show the files of a new assignment, or what they would be, and what to run next."""
     if dry_run:
         show_plan(console, plan, full=True)
@@ -174,7 +174,7 @@ def show_new_assignment(console: Console, plan: Plan, name: str, *, dry_run: boo
     else:
         print_table(console, (), [(shown_name(plan, change), why(change)) for change in plan.changes])
         print_line(console)
-        print_line(console, Text(f"Next: goldsmith generate {name}", "bold"))
+        print_line(console, Text(f"Next: goldsmith generate {name}{options}", "bold"))
 
 
 def show_plan(console: Console, plan: Plan, *, differences: bool = True, full: bool = False) -> None:

@@ -17,8 +17,9 @@ from goldsmith.render.console import print_line, print_table
 _COLOURS = {"fresh": "green", "stale": "yellow", "missing": "red", "injected": "red"}
 
 
-def show_status(console: Console, items: Sequence[AssignmentStatus], course: Course | None) -> None:
-    """Show a row for each assignment, notes that several share once, and what to do next."""
+def show_status(console: Console, items: Sequence[AssignmentStatus], course: Course | None, options: str = "") -> None:
+    """Show a row for each assignment, notes that several share once, and what to do next, with
+    the `options` that it needs, too."""
     state_table(console, items, "assignment" if course else "recipe")
     for note in dict.fromkeys(note for item in items for note in item.notes):
         names = ", ".join(item.name for item in items if note in item.notes)
@@ -27,9 +28,9 @@ def show_status(console: Console, items: Sequence[AssignmentStatus], course: Cou
     print_line(console)
     step = next_step(items, course)
     if not items:
-        print_line(console, "There are no assignments yet; make one with `goldsmith new NAME`.")
+        print_line(console, f"There are no assignments yet; make one with `goldsmith new NAME{options}`.")
     elif step.startswith("goldsmith "):
-        print_line(console, Text(f"Next: {step}", "bold"))
+        print_line(console, Text(f"Next: {step}{options}", "bold"))
     else:
         print_line(console, step or Text("All gold is fresh.", "bold green"))
 

@@ -51,9 +51,12 @@ def verdict_text(verdict: Verdict, *, with_next: bool = True) -> str:
     return text.getvalue().rstrip()
 
 
-def show_verdict(console: Console, verdict: Verdict, *, everything: bool = False, with_next: bool = True) -> None:
-    """Show the answer, what is wrong in a line each, and last what to look at; with `everything`, a line for each
-    case and part, and more of what is wrong. Gold's values are not hidden: the user has the gold anyway."""
+def show_verdict(
+    console: Console, verdict: Verdict, *, everything: bool = False, with_next: bool = True, options: str = ""
+) -> None:
+    """Show the answer, what is wrong in a line each, and last what to look at, by a command with the `options` of this
+    one; with `everything`, a line for each case and part, and more of what is wrong. Gold's values are not hidden: the
+    user has the gold anyway."""
     colour = COLOURS[verdict.outcome]
     print_line(console, Text(words.ended(f"{verdict.name}: {words.headline(verdict)}"), f"bold {colour}"))
     causes = by_cause(verdict)
@@ -68,7 +71,7 @@ def show_verdict(console: Console, verdict: Verdict, *, everything: bool = False
     if everything:
         _other_cases(console, verdict, {case.name for same in explained for case in same})
         _notes(console, verdict)
-    step = words.next_step(verdict) if with_next else ""
+    step = words.next_step(verdict, options) if with_next else ""
     if step:
         print_line(console)
         print_line(console, Text(f"Next: {step}", "bold"))
