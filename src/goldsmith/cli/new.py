@@ -58,7 +58,8 @@ def new(
             outcome: Literal["made", "planned"] = "planned" if dry_run else "made"
             report.print([NewAssignment(name=assignment, outcome=outcome, kind=chosen, files=files)])
         else:
-            show_new_assignment(open_console(no_color=no_color), plan, assignment, options_again("course"), dry_run=dry_run)
+            console, options = open_console(no_color=no_color), options_again("course")
+            show_new_assignment(console, plan, assignment, options, dry_run=dry_run)
 
 
 def _kind(wanted: Kind | None, *, ask: bool, no_color: bool) -> Kind:
