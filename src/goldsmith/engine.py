@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from goldsmith.courses.grade.class_results import Class
 from goldsmith.courses.grade.collection import collect
 from goldsmith.courses.grade.engines import Engine, Local, Work
-from goldsmith.courses.grade.grade_class import Class, GradingOptions, grade_all
+from goldsmith.courses.grade.grade_class import GradingOptions, grade_all
 from goldsmith.courses.grade.grader import Grader, Judged, judging_contexts, rubric_for, stop
 from goldsmith.courses.grade.submissions import SubmissionRef
 from goldsmith.courses.layout.layout import find_course

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from goldsmith.courses.grade.grade_class import Class
+from goldsmith.courses.grade.class_results import Class
 from goldsmith.courses.grade.grades import Grade, grade, rejected
 from goldsmith.courses.grade.overview import overview_markdown, overview_of, summary_line
 from goldsmith.courses.grade.rubric import Rubric, make_rubric, rubric_of

@@ -28,7 +28,10 @@ HANDED_IN = frozenset(
 
 GRADES_MARK = ".written"
 """A folder that contains this file holds grades, next to whatever else."""
+RUN_RECORD = "run.record"
+"""What a run was made of and what it found, with gold's values: next to the grades, for staff alone."""
 GRADES = frozenset(
-    {GRADES_MARK, "grades.csv", "canvas.csv", "overview.md", "junit.xml", "feedback", "gradescope", "earlier"}
+    {GRADES_MARK, RUN_RECORD, "grades.csv", "canvas.csv", "overview.md", "junit.xml"}
+    | {"feedback", "gradescope", "earlier"}
 )
 """Names of the files and folders that belong to the grades there."""

@@ -26,7 +26,7 @@ from goldsmith.render.verdict import COLOURS
 from goldsmith.sandbox.promises import SandboxLevel, sandbox_level
 
 if TYPE_CHECKING:
-    from goldsmith.courses.grade.grade_class import Class
+    from goldsmith.courses.grade.class_results import Class
 
 _HEADINGS = ("submission", "outcome", "score", "first problem", "")
 _MAX_NAME_CELLS, _LONGEST = 36, 120

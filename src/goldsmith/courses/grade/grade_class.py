@@ -1,51 +1,27 @@
-"""`grade_all`: judge, score and write every submission as it finishes; then write the results of the whole class."""
+"""`grade_all`: judge every submission, and write what is found of each as it comes."""
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
-import functools
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from goldsmith.courses.grade.canvas import CanvasMerge, CanvasPlan
-from goldsmith.courses.grade.collection import LeftOut, notes_of
+from goldsmith.courses.grade.canvas import CanvasPlan
+from goldsmith.courses.grade.class_results import Class, ClassResults, ResultOptions
+from goldsmith.courses.grade.collection import LeftOut
 from goldsmith.courses.grade.engines import Engine, Local, Sessions
-from goldsmith.courses.grade.error_steps import in_steps
-from goldsmith.courses.grade.feedback import feedback_markdown
 from goldsmith.courses.grade.grader import Grader, Judged
-from goldsmith.courses.grade.grades import Grade, failed, grade, with_similarity
-from goldsmith.courses.grade.output_folder import Folder
-from goldsmith.courses.grade.overview import Overview, overview_of
-from goldsmith.courses.grade.redaction import Redaction, private_lines, redact
-from goldsmith.courses.grade.result_files import Pages, file_names, write_class, write_submission
+from goldsmith.courses.grade.grades import Grade
+from goldsmith.courses.grade.redaction import Redaction, private_lines
+from goldsmith.courses.grade.result_files import Pages
+from goldsmith.courses.grade.run_record import Entry, RunRecord, as_bytes
 from goldsmith.courses.grade.submissions import SubmissionRef
-from goldsmith.courses.guard.similarity import Matches, similarities
 from goldsmith.courses.layout.layout import Assignment
 from goldsmith.courses.layout.resolve import resolve
-from goldsmith.errors.base import GoldsmithError
-from goldsmith.foundation.signals import uninterrupted
 from goldsmith.gold.manifest import read_manifest
-from goldsmith.judge.verdicts import Verdict
 from goldsmith.workspace.selection import needed_files
-
-
-@dataclass(frozen=True)
-class Class:
-    """Everybody's grades, in the order of submission. `earlier` is the folder to which this run moved files that were
-    in its way; `left` names files that a person has changed and for which this run had nothing new; `left_out` are
-    entries of class folders that are in no submission."""
-
-    grades: tuple[Grade, ...]
-    overview: Overview
-    kept: int
-    files: tuple[Path, ...]
-    earlier: Path | None = None
-    left: tuple[str, ...] = ()
-    canvas: CanvasMerge | None = None
-    left_out: tuple[LeftOut, ...] = ()
-    page: str = ""
 
 
 @dataclass(frozen=True)
@@ -67,34 +43,37 @@ class GradingOptions:
     left_out: Sequence[LeftOut] = ()
     as_one: Sequence[str] = ()
 
+    @property
+    def results(self) -> ResultOptions:
+        return ResultOptions(self.output, self.verbose, self.pages, self.page_apart, self.canvas)
+
 
 def grade_all(wanted: GradingOptions) -> Class:
     """Grade everybody. Finished grades are on disk at once; an interrupted run loses only what it was judging."""
-    grader = wanted.grader
-    stems = dict(zip(wanted.items, file_names([item.name for item in wanted.items]), strict=True))
-    found: dict[SubmissionRef, Grade] = {}
-    alike: dict[SubmissionRef, Mapping[str, Matches]] = {}
-    kept = 0
-    folder = Folder(wanted.output)
-    hidden = _private(grader.assignment)
+    places = {item: place for place, item in enumerate(wanted.items)}
+    results = ClassResults(_record(wanted), wanted.results)
     with contextlib.closing(_judged(wanted)) as judged:
         for item, result in judged:
-            with uninterrupted():
-                found[item] = _write_grade(wanted, item, result, folder, stems[item], hidden)
-            alike[item] = result.matches
-            kept += result.kept
-            wanted.on_grade(found[item], result.kept)
-    similar = similarities([alike[item] for item in wanted.items])
-    grades = tuple(with_similarity(found[item], alone) for item, alone in zip(wanted.items, similar, strict=True))
-    overview = overview_of(grader.assignment.name, grades, notes_of(wanted.left_out, wanted.as_one))
-    with uninterrupted():
-        names = [stems[item] for item in wanted.items]
-        page = wanted.pages.of_class(grades, names, overview) if wanted.pages else ""
-        book, merged = wanted.canvas.merge(grades) if wanted.canvas else (b"", None)
-        beside = "" if wanted.page_apart else page
-        files = write_class(folder, grades, grader.rubric, overview, beside, book)
-    left_out = tuple(wanted.left_out)
-    return Class(grades, overview, kept, tuple(files), folder.earlier, tuple(folder.left), merged, left_out, page)
+            wanted.on_grade(results.write(places[item], result), result.kept)
+    return results.finish()
+
+
+def _record(wanted: GradingOptions) -> RunRecord:
+    """Return the record of a run that has found nothing yet."""
+    grader = wanted.grader
+    assignment, root = grader.assignment, str(grader.assignment.course.root)
+    hidden = _private(assignment)
+    return RunRecord(
+        assignment=assignment.name,
+        ingredients=dataclasses.replace(grader).ingredients,  # of a copy: what it opens is not sent to other processes
+        rubric=grader.rubric,
+        forbidden_costs=assignment.config.forbid_costs,
+        private_files=tuple(map(as_bytes, hidden.files)),
+        private_lines=tuple(hidden.lines),
+        entries=tuple(Entry.waiting(item, root) for item in wanted.items),
+        left_out=tuple(wanted.left_out),
+        as_one=tuple(wanted.as_one),
+    )
 
 
 def _judged(wanted: GradingOptions) -> Generator[tuple[SubmissionRef, Judged]]:
@@ -144,43 +123,3 @@ def _text_of(path: Path) -> str:
         return path.read_text(encoding="utf-8", errors="replace") if path.suffix == ".py" else ""
     except OSError:
         return ""
-
-
-def _write_grade(
-    wanted: GradingOptions, item: SubmissionRef, judged: Judged, folder: Folder, stem: str, hidden: Redaction
-) -> Grade:
-    grader = wanted.grader
-    try:
-        made, text, page = _grade_and_feedback(wanted, item, judged, judged.verdict, hidden)
-    except GoldsmithError:
-        raise
-    except Exception as error:  # a bug of ours says nothing about the submission, and must not end the run
-        verdict = failed(item.name, grader.assignment.name, grader.rubric, error)
-        made, text, page = _grade_and_feedback(wanted, item, judged, verdict, hidden)
-    write_submission(folder, stem, made, text, page=page)
-    return made
-
-
-def _grade_and_feedback(
-    wanted: GradingOptions, item: SubmissionRef, judged: Judged, verdict: Verdict, hidden: Redaction
-) -> tuple[Grade, str, str]:
-    """Make the grade from a verdict, the feedback on it, and its page if there are pages."""
-    grader = wanted.grader
-    what = () if item.revision or "/" not in item.what else (item.what,)  # a bare name may be part of any word
-    veil = dataclasses.replace(hidden, paths=(str(grader.assignment.course.root), *what))
-    graded = functools.partial(
-        grade,
-        rubric=grader.rubric,
-        veil=veil,
-        stand_ins=verdict.stand_ins,
-        sandbox=judged.sandbox,
-        digest=judged.digest,
-        name=item.name,
-        forbidden_costs=grader.assignment.config.forbid_costs,
-    )
-    made = graded(verdict)
-    page = ""
-    if wanted.pages is not None:
-        shown = in_steps(redact(verdict, veil))
-        page = wanted.pages.of_submission(graded(shown), shown)
-    return made, feedback_markdown(made, verdict, veil, verbose=wanted.verbose), page

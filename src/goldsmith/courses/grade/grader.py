@@ -29,6 +29,7 @@ from goldsmith.check.replayed import Replayed, is_replayed
 from goldsmith.check.request import Request, open_gold
 from goldsmith.courses.grade import turns
 from goldsmith.courses.grade.grades import UNSANDBOXED, failed, rejected
+from goldsmith.courses.grade.ingredients import Ingredients, ingredients_of
 from goldsmith.courses.grade.judging_context import JudgingContext, Stopped, limit_malloc_arenas, stopped
 from goldsmith.courses.grade.rubric import Rubric, parts_shown, rubric_of, with_hollow
 from goldsmith.courses.grade.submissions import SubmissionRef, digest_of, opened
@@ -43,9 +44,8 @@ from goldsmith.errors.sandbox import NoDeviceInside, NoPrivateNetwork, NoSandbox
 from goldsmith.foundation.content_cache import ContentCache
 from goldsmith.foundation.ownership import new_token
 from goldsmith.foundation.struct_types import prepare_types
-from goldsmith.generate.cache_key import content_key, verdict_inputs
+from goldsmith.generate.cache_key import content_key
 from goldsmith.generate.options import Options
-from goldsmith.generate.sources import recipe_hash
 from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, CUT_OFF, ERROR, CaseVerdict, Verdict
 from goldsmith.process.launcher import Watcher
 from goldsmith.runs.run import Failure
@@ -250,14 +250,15 @@ class Grader:
 
     # --- cache --------------------------------------------------------------------------------------------------------
 
+    @property
+    def ingredients(self) -> Ingredients:
+        """Return everything but the submission that a verdict depends on, as it is now."""
+        return ingredients_of(self, METHOD)
+
     @functools.cached_property
     def base(self) -> str:
-        """Return the cache key of everything but the submission that a verdict depends on."""
-        target = self.target
-        gold = open_gold(target, Submission(""), allow_stale=self.allow_stale)
-        recipe = recipe_hash(target.recipe)
-        own = [self.options, self.case_timeout, self.memory, self.device_memory, self.sandboxed, self.sandbox.loopback]
-        return content_key([METHOD, target.name, gold.manifest, recipe, verdict_inputs(target, gold.manifest), own])
+        """Return the cache key of the same."""
+        return self.ingredients.key
 
     @property
     def _cache(self) -> ContentCache[Judged]:

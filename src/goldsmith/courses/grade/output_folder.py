@@ -89,7 +89,7 @@ class Folder:
     def finish(self) -> None:
         """Record that only the files of this run are known from now on."""
         with self._writing():
-            lines = [f"{digest}  {name}\n" for name, digest in self._now.items()]
+            lines = [f"{digest}  {name}\n" for name, digest in sorted(self._now.items())]
             write_durably(self.path / GRADES_MARK, "".join(lines).encode())
 
     def _put_aside(self, name: str) -> None:

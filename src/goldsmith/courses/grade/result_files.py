@@ -24,6 +24,7 @@ from goldsmith.courses.grade.overview import Overview, overview_markdown
 from goldsmith.courses.grade.redaction import one_line
 from goldsmith.courses.grade.rubric import Rubric
 from goldsmith.courses.grade.scoring import NOT_JUDGED, RIGHT, ItemResult
+from goldsmith.foundation.ignored_names import RUN_RECORD
 from goldsmith.judge.verdicts import ERROR, SILENT, Verdict
 
 SCHEMA = 1
@@ -203,13 +204,14 @@ def write_class(
     grades: Sequence[Grade],
     rubric: Rubric,
     overview: Overview,
+    record: bytes = b"",
     page: str = "",
     gradebook: bytes = b"",
 ) -> list[Path]:
     """Write the files about the whole class, its `page` and Canvas's `gradebook` if there are any, and move away files
     of submissions that are no longer in it. So is an earlier gradebook that this run does not write: it would no longer
-    have the points of the table next to it."""
-    along = (GRADES, JUNIT, OVERVIEW, CLASS_PAGE, *((CANVAS,) if gradebook else ()))
+    have the points of the table next to it. The `record` is for goldsmith alone, and not among what is returned."""
+    along = (RUN_RECORD, GRADES, JUNIT, OVERVIEW, CLASS_PAGE, *((CANVAS,) if gradebook else ()))
     folder.put_aside_the_rest(along=along)
     written = [
         folder.write(GRADES, grades_csv(grades, rubric).encode()),
@@ -220,6 +222,8 @@ def write_class(
         written.append(folder.write(CLASS_PAGE, page.encode()))
     if gradebook:
         written.append(folder.write(CANVAS, gradebook))
+    if record:
+        folder.write(RUN_RECORD, record)
     folder.finish()
     return written
 

@@ -1,0 +1,142 @@
+"""Score verdicts and write what people use, a submission at a time, and at the end the whole class. It runs nothing:
+what a run has found is written as it comes, and what records say is written again."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from goldsmith.courses.grade.canvas import CanvasMerge, CanvasPlan
+from goldsmith.courses.grade.collection import LeftOut, notes_of
+from goldsmith.courses.grade.error_steps import in_steps
+from goldsmith.courses.grade.feedback import feedback_markdown
+from goldsmith.courses.grade.grader import Judged
+from goldsmith.courses.grade.grades import Grade, failed, grade, with_similarity
+from goldsmith.courses.grade.output_folder import Folder
+from goldsmith.courses.grade.overview import Overview, overview_of
+from goldsmith.courses.grade.redaction import redact
+from goldsmith.courses.grade.result_files import Pages, file_names, write_class, write_submission
+from goldsmith.courses.grade.run_record import Entry, RunRecord, encode
+from goldsmith.courses.guard.similarity import Matches, similarities
+from goldsmith.errors.base import GoldsmithError
+from goldsmith.foundation.signals import uninterrupted
+from goldsmith.judge.verdicts import Verdict
+
+
+@dataclass(frozen=True)
+class Class:
+    """Everybody's grades, in the order of submission. `earlier` is the folder to which this run moved files that were
+    in its way; `left` names files that a person has changed and for which this run had nothing new; `left_out` are
+    entries of class folders that are in no submission."""
+
+    grades: tuple[Grade, ...]
+    overview: Overview
+    kept: int
+    files: tuple[Path, ...]
+    earlier: Path | None = None
+    left: tuple[str, ...] = ()
+    canvas: CanvasMerge | None = None
+    left_out: tuple[LeftOut, ...] = ()
+    page: str = ""
+
+
+@dataclass(frozen=True)
+class ResultOptions:
+    """What is written, and where: with `verbose`, feedback holds every detail, with `pages` there are pages to look at,
+    and with `canvas` a gradebook that Canvas imports. `page_apart` says that the class's page is for the caller to
+    write."""
+
+    folder: Path
+    verbose: bool = False
+    pages: Pages | None = None
+    page_apart: bool = False
+    canvas: CanvasPlan | None = None
+
+
+class ClassResults:
+    """The results of a class while they are written. `record` is that of a run of which no verdict is known yet, or
+    of one that is over; what there is of verdicts in it is not looked at."""
+
+    def __init__(self, record: RunRecord, wanted: ResultOptions) -> None:
+        self._record, self._wanted = record, wanted
+        self._folder = Folder(wanted.folder)
+        self._stems = file_names(record.names)
+        self._entries, self._kept = list(record.entries), 0
+        self._grades: dict[int, Grade] = {}
+        self._alike: dict[int, dict[str, Matches]] = {}
+
+    def write(self, place: int, judged: Judged) -> Grade:
+        """Write the files of the submission at a `place` in the class; they are on disk when the call returns."""
+        entry = self._record.entries[place]
+        with uninterrupted():
+            made = self._write(entry, judged, self._stems[place])
+            self._grades[place], self._alike[place] = made, judged.matches
+        self._entries[place] = entry.with_result(judged)
+        self._kept += judged.kept
+        return made
+
+    def finish(self) -> Class:
+        """Write the files about the whole class, everybody in it having been written."""
+        places, wanted = range(len(self._entries)), self._wanted
+        similar = similarities([self._alike[place] for place in places])
+        grades = tuple(with_similarity(self._grades[place], similar[place]) for place in places)
+        record = self._record.with_results(self._entries, list(self._alike.values()))
+        overview = overview_of(record.assignment, grades, notes_of(record.left_out, record.as_one))
+        with uninterrupted():
+            page = wanted.pages.of_class(grades, self._stems, overview) if wanted.pages else ""
+            book, merged = wanted.canvas.merge(grades) if wanted.canvas else (b"", None)
+            beside = "" if wanted.page_apart else page
+            files = write_class(self._folder, grades, record.rubric, overview, encode(record), beside, book)
+        return Class(
+            grades,
+            overview,
+            self._kept,
+            tuple(files),
+            self._folder.earlier,
+            tuple(self._folder.left),
+            merged,
+            record.left_out,
+            page,
+        )
+
+    def _write(self, entry: Entry, judged: Judged, stem: str) -> Grade:
+        try:
+            made, text, page = self._grade_and_feedback(entry, judged, judged.verdict)
+        except GoldsmithError:
+            raise
+        except Exception as error:  # a bug of ours says nothing about the submission, and must not end the run
+            verdict = failed(entry.name, self._record.assignment, self._record.rubric, error)
+            made, text, page = self._grade_and_feedback(entry, judged, verdict)
+        write_submission(self._folder, stem, made, text, page=page)
+        return made
+
+    def _grade_and_feedback(self, entry: Entry, judged: Judged, verdict: Verdict) -> tuple[Grade, str, str]:
+        """Make the grade from a verdict, the feedback on it, and its page if there are pages."""
+        veil = dataclasses.replace(self._record.veil, paths=entry.paths)
+        graded = functools.partial(
+            grade,
+            rubric=self._record.rubric,
+            veil=veil,
+            stand_ins=verdict.stand_ins,
+            sandbox=judged.sandbox,
+            digest=judged.digest,
+            name=entry.name,
+            forbidden_costs=self._record.forbidden_costs,
+        )
+        made = graded(verdict)
+        page = ""
+        if self._wanted.pages is not None:
+            shown = in_steps(redact(verdict, veil))
+            page = self._wanted.pages.of_submission(graded(shown), shown)
+        return made, feedback_markdown(made, verdict, veil, verbose=self._wanted.verbose), page
+
+
+def write_again(record: RunRecord, wanted: ResultOptions, on_grade: Callable[[Grade], None]) -> Class:
+    """Score and write a class from its record; nothing is run."""
+    results = ClassResults(record, wanted)
+    for place, entry in enumerate(record.entries):
+        on_grade(results.write(place, record.judged(entry)))
+    return results.finish()
