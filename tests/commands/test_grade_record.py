@@ -88,7 +88,7 @@ def test_a_record_that_is_not_as_it_was_written_is_refused(
 
 
 def test_every_verdict_is_looked_at_when_a_record_is_read(record: RunRecord, tmp_path: Path) -> None:
-    last = msgspec.structs.replace(record.entries[-1], verdict=msgspec.Raw(msgspec.msgpack.encode({"name": 1})))
+    last = msgspec.structs.replace(record.entries[-1], verdict=msgspec.msgpack.encode({"name": 1}))
     bad = msgspec.structs.replace(record, entries=(*record.entries[:-1], last))
     (tmp_path / RUN_RECORD).write_bytes(encode(bad))
     with pytest.raises(NotSealed, match="not a run record"):

@@ -24,6 +24,7 @@ from goldsmith.courses.guard.similarity import Matches
 from goldsmith.foundation.ignored_names import RUN_RECORD
 from goldsmith.foundation.nested import map_tree
 from goldsmith.foundation.sealed_files import NotSealed, seal, unseal
+from goldsmith.foundation.shares import Share
 from goldsmith.foundation.struct_types import prepare_types
 from goldsmith.judge.verdicts import Verdict
 
@@ -35,12 +36,14 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
 
     coded_name: bytes
     digest: str = ""
-    """Of its files; empty where it could not be opened."""
-    share: int = 1
-    """Which share of the class it is in."""
+    """Of the files that were judged; empty where it could not be opened."""
+    seen: str = ""
+    """Of its files as this machine saw them when it took its share of the class."""
+    share: int = 0
+    """Which share of the class it is in; 0 where that is not shared out."""
     coded_paths: tuple[bytes, ...] = ()
     """Paths of the machine that judged it, which feedback must not show."""
-    verdict: msgspec.Raw = msgspec.Raw()
+    verdict: bytes = b""
     """Its verdict, encoded; empty where another share has it."""
     seconds: float = 0.0
     """How long it took."""
@@ -50,18 +53,16 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """Where it has statements of the solution, by part and the statement's digest."""
 
     @classmethod
-    def waiting(cls, item: SubmissionRef, root: str, share: int = 1, digest: str = "") -> Entry:
+    def waiting(cls, item: SubmissionRef, root: str) -> Entry:
         """Return the entry of what is not judged yet, in the course at `root`."""
         what = () if item.revision or "/" not in item.what else (item.what,)  # a bare name may be part of any word
-        return cls(
-            coded_name=as_bytes(item.name), digest=digest, share=share, coded_paths=tuple(map(as_bytes, (root, *what)))
-        )
+        return cls(coded_name=as_bytes(item.name), coded_paths=tuple(map(as_bytes, (root, *what))))
 
     def with_result(self, judged: Judged) -> Entry:
         return replace(
             self,
-            digest=judged.digest or self.digest,
-            verdict=msgspec.Raw(_encoded(replace(judged.verdict, name=""))),
+            digest=judged.digest,
+            verdict=_encoded(replace(judged.verdict, name="")),
             seconds=judged.verdict.seconds,
             sandbox=judged.sandbox,
             alike={part: item.places for part, item in judged.matches.items()},
@@ -78,11 +79,11 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_judged(self) -> bool:
-        return bool(bytes(self.verdict))
+        return bool(self.verdict)
 
 
 class RunRecord(msgspec.Struct, frozen=True, kw_only=True, dict=True):
-    """What a run was made of and what it found, of one `share` of the class `of` so many, or of all of it.
+    """What a run was made of and what it found, of one `share` of the class or, without one, of all of it.
 
     `entries` are all submissions of the class in their order, those of other shares without a verdict. `statements`
     are those of the solution's parts that submissions are compared with. `private_files` and `private_lines` are what
@@ -99,8 +100,7 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     statements: dict[str, tuple[str, ...]] = {}
     left_out: tuple[LeftOut, ...] = ()
     as_one: tuple[str, ...] = ()
-    share: int = 1
-    of: int = 1
+    share: Share | None = None
 
     @property
     def names(self) -> list[str]:
