@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from goldsmith.foundation.nested import walk
 from goldsmith.gold.arrays import is_array, numbers_of
+from goldsmith.gold.row_matching import nearest
 from goldsmith.gold.safetensors_reader import Bfloat16
 from goldsmith.gold.sizes import root_mean_square
 
@@ -20,10 +21,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     Array = npt.NDArray[np.float64]
-
-MAX_PAIRED = 400
-"""Rows that are paired at the smallest total distance, which takes the cube of their number; more are paired in the
-order of their numbers."""
 
 
 def is_unorderable(value: Any) -> bool:
@@ -79,56 +76,9 @@ def pairing(gold: Array, actual: Array) -> list[int]:
     mine = [number for number, other in enumerate(found) if other < 0]
     theirs = sorted(set(range(len(actual))) - set(found))
     one, two = (np.nan_to_num(rows, posinf=1e150, neginf=-1e150, nan=1e151) for rows in (gold[mine], actual[theirs]))
-    for number, other in zip(mine, _nearest(one, two), strict=True):
+    for number, other in zip(mine, nearest(one, two), strict=True):
         found[number] = theirs[other]
     return found
-
-
-def _nearest(gold: Array, actual: Array) -> list[int]:
-    """Pair rows at the smallest total of squared distances."""
-    import numpy as np
-
-    if not len(gold):
-        return []
-    if gold.shape[1] == 1 or len(gold) > MAX_PAIRED:
-        found = np.empty(len(gold), dtype=int)
-        found[np.lexsort(gold.T[::-1])] = np.lexsort(actual.T[::-1])
-        return [int(item) for item in found]
-    with np.errstate(over="ignore"):
-        costs = np.minimum(((gold[:, None, :] - actual[None, :, :]) ** 2).sum(axis=-1), 1e300)
-    return assignment(costs)
-
-
-def assignment(costs: Array) -> list[int]:
-    """Return the column of each row of a square matrix at the smallest total cost (the Hungarian method)."""
-    import numpy as np
-
-    size = len(costs)
-    row_price, column_price = np.zeros(size + 1), np.zeros(size + 1)
-    row_of = np.zeros(size + 1, dtype=int)  # the first column and row stand for none
-    for row in range(1, size + 1):
-        row_of[0], column = row, 0
-        least, before = np.full(size + 1, np.inf), np.zeros(size + 1, dtype=int)
-        used = np.zeros(size + 1, dtype=bool)
-        while row_of[column]:
-            used[column] = True
-            free = ~used
-            free[0] = False
-            here = np.concatenate([[np.inf], costs[row_of[column] - 1] - row_price[row_of[column]] - column_price[1:]])
-            better = free & (here < least)
-            least[better], before[better] = here[better], column
-            following = int(np.argmin(np.where(free, least, np.inf)))
-            step = least[following]
-            row_price[row_of[used]] += step
-            column_price[used] -= step
-            least[free] -= step
-            column = following
-        while column:
-            row_of[column] = row_of[before[column]]
-            column = int(before[column])
-    found = np.empty(size, dtype=int)
-    found[row_of[1:] - 1] = np.arange(size)
-    return [int(item) for item in found]
 
 
 def _features(leaves: Mapping[str, Any], gold: Mapping[str, Any], rows: int) -> Array:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from goldsmith.gold.row_sets import assignment, in_order_of, is_unorderable, pairing
+from goldsmith.gold.row_matching import assignment
+from goldsmith.gold.row_sets import in_order_of, is_unorderable, pairing
 
 
 @given(st.integers(0, 2**32), st.integers(1, 6))
@@ -30,6 +32,32 @@ def test_rows_that_rounding_has_moved_are_found_again(seed: int, rows: int, widt
     moved = (gold + rng.normal(size=gold.shape) * 1e-7)[order]
     found = in_order_of({"output": gold}, {"output": moved}, ["output"])["output"]
     assert np.allclose(found, gold, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["constant", "duplicates", "near pairs", "coarse"])
+def test_many_rows_are_found_again_whatever_their_first_column(kind: str) -> None:
+    """It may be constant but for rounding, and rows may be equal but for it, too."""
+    rng = np.random.default_rng(2)
+    gold = rng.normal(size=(3000, 6))
+    gold[:, 0] = 1.0
+    noise = 1e-2 if kind == "coarse" else 1e-7
+    if kind == "duplicates":
+        gold = np.repeat(gold[:300], 10, axis=0)
+    if kind == "near pairs":
+        gold[1500:] = gold[:1500] + 1e-5 * rng.normal(size=(1500, 6))
+    moved = (gold + noise * rng.normal(size=gold.shape))[rng.permutation(len(gold))]
+    found = in_order_of({"output": gold}, {"output": moved}, ["output"])["output"]
+    assert np.abs(found - gold).max() < 6 * noise
+    assert np.array_equal(np.sort(found, axis=0), np.sort(moved, axis=0)), "each stands for one row"
+
+
+def test_one_wrong_row_among_many_is_the_only_one_that_differs() -> None:
+    rng = np.random.default_rng(3)
+    gold = np.concatenate([np.ones((2000, 1)), rng.normal(size=(2000, 5))], axis=1)
+    moved = (gold + 1e-7 * rng.normal(size=gold.shape))[rng.permutation(2000)]
+    moved[17] += 0.3
+    found = in_order_of({"output": gold}, {"output": moved}, ["output"])["output"]
+    assert (np.abs(found - gold).max(axis=1) > 1e-5).sum() == 1
 
 
 def test_a_duplicate_stands_for_one_row_only() -> None:
