@@ -86,15 +86,38 @@ def _of(between: Mapping[Pair, CaseVerdict], one: int, two: int) -> str:
 
 
 def _is_within(number: int, found: Mapping[int, CaseVerdict], between: Mapping[Pair, CaseVerdict]) -> bool:
-    """Say whether each value that differs is nearer to one of the references than these are to each other."""
+    """Say whether each value that differs is nearer to one of the references than these are to each other; of whole
+    numbers, whether each is that of one of them."""
     case = found[number]
     wrong = [leaf for leaf in case.leaves if not leaf.agrees]
     for leaf in wrong:
+        if not is_size(leaf):
+            if not _is_from_either(found, between, leaf.path, case.judged_in):
+                return False
+            continue
         nearest = min(distances(found.values(), leaf.path, case.judged_in), default=math.inf)
         spread = max(distances(between.values(), leaf.path, case.judged_in), default=0.0)
         if nearest == math.inf or nearest > spread:
             return False
     return bool(wrong)
+
+
+def is_size(leaf: LeafComparison) -> bool:
+    """Say whether it means anything how far a value is off: of an index, a token or a text it does not."""
+    return leaf.gold_dtype.startswith(("float", "bfloat", "complex"))
+
+
+def _is_from_either(
+    found: Mapping[int, CaseVerdict], between: Mapping[Pair, CaseVerdict], path: str, dtype: str
+) -> bool:
+    """Say whether each element is that of one of two references that differ: then it is other than the one and other
+    than the other in as many as these are from each other, and else in more."""
+    for (one, two), case in between.items():
+        leaves = [_leaf(item, path, dtype) for item in (found[one], found[two], case)]
+        counts = [leaf.mismatched for leaf in leaves if leaf is not None and leaf.problem in ("", "values")]
+        if len(counts) == len(leaves) and counts[2] and counts[0] + counts[1] == counts[2]:
+            return True
+    return False
 
 
 def distances(cases: Iterable[CaseVerdict], path: str, dtype: str) -> Iterator[float]:

@@ -22,6 +22,7 @@ from goldsmith.judge.references import (
     Pair,
     farthest,
     gravest_by_all,
+    is_size,
     judge_by_all,
     judged_by,
 )
@@ -191,7 +192,7 @@ class _Several:
             name=self.names[number],
             singled_out=number not in by,
             outcome=report.outcome,
-            relative=_finite(leaf.relative) if leaf else None,
+            relative=_finite(leaf.relative) if leaf and is_size(leaf) else None,
             excess=_finite(leaf.excess) if leaf else None,
             first=_first(report),
         )
@@ -203,7 +204,7 @@ class _Several:
             one=self.names[pair[0]],
             other=self.names[pair[1]],
             outcome=report.outcome,
-            relative=_finite(leaf.relative) if leaf else None,
+            relative=_finite(leaf.relative) if leaf and is_size(leaf) else None,
             excess=_finite(leaf.excess) if leaf else None,
             what=leaf.path if leaf else "",
             first=_first(report),
@@ -236,7 +237,7 @@ class _Several:
                 name=row.name,
                 kind=row.kind,
                 relative=_largest(apart),
-                candidate=_finite(min((item for item in off if item is not None), default=math.inf)),
+                candidate=_smallest(off),
             )
 
     def _names_in(self, first: int, number: int) -> dict[str, str]:
@@ -251,7 +252,8 @@ class _Several:
 def _apart(report: ParityReport) -> Apart:
     wrong = [leaf for case in report.cases for leaf in case.leaves if not leaf.agrees]
     sizes = [
-        leaf.relative if leaf.problem == "values" and not math.isnan(leaf.relative) else math.inf for leaf in wrong
+        leaf.relative if leaf.problem == "values" and is_size(leaf) and not math.isnan(leaf.relative) else math.inf
+        for leaf in wrong
     ]
     outcome = report.outcome
     close = all(case.close for case in report.cases if case.outcome == DIFFERS)
@@ -280,9 +282,11 @@ def _spread_of_cases(reports: Mapping[int, ParityReport], between: Mapping[Pair,
     """Yield the same for functions, which have no modules: by what was compared."""
     for name in _case_names(reports.values()):
         found, apart = _cases_of(name, reports, {pair: item.report for pair, item in between.items()})
-        known = [max((leaf.relative for leaf in case.leaves), default=None) for case in apart.values()]
-        off = [max((leaf.relative for leaf in case.leaves), default=0.0) for case in found.values()]
-        yield Spread(name="", kind=name, relative=_largest(known), candidate=_finite(min(off, default=math.inf)))
+        known, off = (
+            [max((leaf.relative for leaf in case.leaves if is_size(leaf)), default=None) for case in cases.values()]
+            for cases in (apart, found)
+        )
+        yield Spread(name="", kind=name, relative=_largest(known), candidate=_smallest(off))
 
 
 def _relative_of(report: ParityReport, name: str | None) -> float | None:
@@ -293,6 +297,10 @@ def _relative_of(report: ParityReport, name: str | None) -> float | None:
 def _largest(values: Iterable[float | None]) -> float | None:
     known = [item for item in values if item is not None]
     return _finite(max(known)) if known else None
+
+
+def _smallest(values: Iterable[float | None]) -> float | None:
+    return _finite(min((item for item in values if item is not None), default=math.inf))
 
 
 def _finite(value: float) -> float | None:

@@ -4,7 +4,9 @@ same in any order."""
 from __future__ import annotations
 
 import itertools
+import math
 
+import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -26,7 +28,14 @@ def apart(places: list[float]) -> dict[Pair, Apart]:
 
 
 def case(far: float, outcome: Outcome = DIFFERS, judged_in: str = "float32") -> CaseVerdict:
-    leaf = LeafComparison(path="output", agrees=outcome == AGREES, problem="values", relative=far, excess=far / NOISE)
+    leaf = LeafComparison(
+        path="output",
+        agrees=outcome == AGREES,
+        gold_dtype="float32",
+        problem="values",
+        relative=far,
+        excess=far / NOISE,
+    )
     return CaseVerdict(name="forward", title="", outcome=outcome, judged_in=judged_in, leaves=(leaf,), natural=(leaf,))
 
 
@@ -82,6 +91,25 @@ def test_a_candidate_must_agree_with_every_reference() -> None:
     assert by_all([0, 1e-4], 1e-4) == REFERENCES_DIFFER, "it is as one of them"
     assert by_all([0, 1e-4], 1e-3) == DIFFERS
     assert by_all([0, 0, 1], 1) == DIFFERS, "as the one that is singled out"
+
+
+def whole(off: int, relative: float, dtype: str = "int64") -> CaseVerdict:
+    """Compare whole numbers, of which so many are others."""
+    found = case(relative, DIFFERS if off else AGREES, "exact")
+    leaf = msgspec.structs.replace(
+        found.leaves[0], gold_dtype=dtype, mismatched=off, problem="values" if off else "", excess=math.inf * bool(off)
+    )
+    return msgspec.structs.replace(found, leaves=(leaf,), natural=(leaf,))
+
+
+def test_how_near_an_index_is_means_nothing() -> None:
+    """It is right only if each is that of one of two references that differ."""
+    for dtype in ("int64", "str", "bool"):
+        between = {(0, 1): whole(3, 0.9, dtype)}
+        assert judge_by_all({0: whole(5, 1e-3, dtype), 1: whole(5, 1e-3, dtype)}, between) == DIFFERS
+        assert judge_by_all({0: whole(2, 0.5, dtype), 1: whole(1, 0.5, dtype)}, between) == REFERENCES_DIFFER
+        assert judge_by_all({0: whole(0, 0.0, dtype), 1: whole(3, 0.9, dtype)}, between) == REFERENCES_DIFFER
+        assert judge_by_all({0: whole(1, 0.0, dtype), 1: whole(1, 0.0, dtype)}, {(0, 1): whole(0, 0.0)}) == DIFFERS
 
 
 def test_a_sharper_comparison_is_not_excused_by_a_coarser_one() -> None:
