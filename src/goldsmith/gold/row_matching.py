@@ -100,7 +100,7 @@ def _squares(one: Array, two: Array) -> Array:
     import numpy as np
 
     with np.errstate(over="ignore"):
-        return np.minimum(((one - two) ** 2).sum(axis=-1), _HUGE)
+        return np.asarray(np.minimum(((one - two) ** 2).sum(axis=-1), _HUGE))
 
 
 def assignment(costs: Array) -> list[int]:
