@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from goldsmith.gold.row_matching import assignment
-from goldsmith.gold.row_sets import in_order_of, is_unorderable, pairing
+from goldsmith.gold.row_sets import assignment, in_order_of, is_unorderable, pairing
 
 
 @given(st.integers(0, 2**32), st.integers(1, 6))
