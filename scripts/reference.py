@@ -15,6 +15,8 @@ import msgspec
 import structures
 
 from goldsmith.cli.app import commands
+from goldsmith.courses.grade.hints import KIND_WORDS, Hint
+from goldsmith.courses.grade.hints import SCHEMA as HINT_SCHEMA
 from goldsmith.courses.layout.command_config import GradeConfig, GuardConfig, HandoutConfig, RigorConfig
 from goldsmith.courses.layout.config import AssignmentConfig, Config, ItemConfig, RubricConfig
 from goldsmith.errors.base import AGAINST, COULD_NOT_RUN, INTERRUPTED, USAGE
@@ -195,6 +197,26 @@ def json_page() -> str:
     return _page(lines)
 
 
+def hints_page() -> str:
+    kinds = [f"| `{kind}` | {_cell(text)} |" for kind, text in KIND_WORDS.items()]
+    return _page(
+        [
+            "# Hints",
+            "",
+            f"`feedback/NAME.hint.json` of [`goldsmith grade`](cli.md#grade), schema {HINT_SCHEMA}; [what it is",
+            "for](../how-to/reports.md#hints-for-a-model-or-a-tutor).",
+            "",
+            *structures.sections([Hint], "##"),
+            "",
+            "## Kinds of mistakes",
+            "",
+            "| kind | words |",
+            "|---|---|",
+            *kinds,
+        ]
+    )
+
+
 def exit_code_page() -> str:
     lines = [
         "# Exit codes, outcomes, errors",
@@ -269,6 +291,7 @@ def pages() -> dict[str, str]:
         "configuration.md": settings_page(),
         "manifest.md": manifest_page(),
         "json.md": json_page(),
+        "hints.md": hints_page(),
         "exit-codes.md": exit_code_page(),
         "operators.md": operators_page(),
     }

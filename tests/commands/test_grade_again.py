@@ -121,7 +121,7 @@ def names_in(folder: Path) -> list[list[str]]:
     """Who is in the table, who has feedback, and whom Gradescope gets."""
     with (folder / "grades.csv").open(encoding="utf-8") as file:
         table = [row["name"] for row in csv.DictReader(file)]
-    feedback = sorted({path.stem for path in (folder / "feedback").iterdir()})
+    feedback = sorted({path.name.partition(".")[0] for path in (folder / "feedback").iterdir()})
     return [table, feedback, sorted(path.name for path in (folder / "gradescope").iterdir())]
 
 

@@ -15,6 +15,7 @@ from goldsmith.courses.grade.error_steps import in_steps
 from goldsmith.courses.grade.feedback import feedback_markdown
 from goldsmith.courses.grade.grader import Judged
 from goldsmith.courses.grade.grades import Grade, failed, grade, with_similarity
+from goldsmith.courses.grade.hints import hint_json, hint_of
 from goldsmith.courses.grade.output_folder import Folder
 from goldsmith.courses.grade.overview import Overview, overview_of
 from goldsmith.courses.grade.redaction import redact
@@ -104,17 +105,17 @@ class ClassResults:
 
     def _write(self, entry: Entry, judged: Judged, stem: str) -> Grade:
         try:
-            made, text, page = self._grade_and_feedback(entry, judged, judged.verdict)
+            made, text, page, hint = self._grade_and_feedback(entry, judged, judged.verdict)
         except GoldsmithError:
             raise
         except Exception as error:  # a bug of ours says nothing about the submission, and must not end the run
             verdict = failed(entry.name, self._record.assignment, self._record.rubric, error)
-            made, text, page = self._grade_and_feedback(entry, judged, verdict)
-        write_submission(self._folder, stem, made, text, page=page)
+            made, text, page, hint = self._grade_and_feedback(entry, judged, verdict)
+        write_submission(self._folder, stem, made, text, page=page, hint=hint)
         return made
 
-    def _grade_and_feedback(self, entry: Entry, judged: Judged, verdict: Verdict) -> tuple[Grade, str, str]:
-        """Make the grade from a verdict, the feedback on it, and its page if there are pages."""
+    def _grade_and_feedback(self, entry: Entry, judged: Judged, verdict: Verdict) -> tuple[Grade, str, str, bytes]:
+        """Make the grade from a verdict, the feedback on it, its page if there are pages, and its hint."""
         veil = dataclasses.replace(self._record.veil, paths=entry.paths)
         graded = functools.partial(
             grade,
@@ -131,7 +132,8 @@ class ClassResults:
         if self._wanted.pages is not None:
             shown = in_steps(redact(verdict, veil))
             page = self._wanted.pages.of_submission(graded(shown), shown)
-        return made, feedback_markdown(made, verdict, veil, verbose=self._wanted.verbose), page
+        hint = hint_json(hint_of(made, verdict, self._record.students_names, veil))
+        return made, feedback_markdown(made, verdict, veil, verbose=self._wanted.verbose), page, hint
 
 
 def write_again(record: RunRecord, wanted: ResultOptions, on_grade: Callable[[Grade], None]) -> Class:

@@ -14,13 +14,14 @@ from goldsmith.courses.grade.collection import LeftOut
 from goldsmith.courses.grade.engines import Engine, Local, Sessions
 from goldsmith.courses.grade.grader import Grader, Judged
 from goldsmith.courses.grade.grades import Grade
+from goldsmith.courses.grade.hints import StudentsNames
 from goldsmith.courses.grade.redaction import Redaction, private_lines
 from goldsmith.courses.grade.result_files import Pages
 from goldsmith.courses.grade.run_record import Entry, RunRecord, as_bytes
 from goldsmith.courses.grade.submissions import SubmissionRef
 from goldsmith.courses.layout.layout import Assignment
 from goldsmith.courses.layout.resolve import resolve
-from goldsmith.gold.manifest import read_manifest
+from goldsmith.gold.manifest import Manifest, read_manifest
 from goldsmith.workspace.selection import needed_files
 
 
@@ -62,7 +63,8 @@ def _record(wanted: GradingOptions) -> RunRecord:
     """Return the record of a run that has found nothing yet."""
     grader = wanted.grader
     assignment, root = grader.assignment, str(grader.assignment.course.root)
-    hidden = _private(assignment)
+    manifest = read_manifest(assignment.gold)
+    hidden = _private(assignment, manifest)
     return RunRecord(
         assignment=assignment.name,
         ingredients=dataclasses.replace(grader).ingredients,  # of a copy: what it opens is not sent to other processes
@@ -70,6 +72,7 @@ def _record(wanted: GradingOptions) -> RunRecord:
         forbidden_costs=assignment.config.forbid_costs,
         private_files=tuple(map(as_bytes, hidden.files)),
         private_lines=tuple(hidden.lines),
+        students_names=StudentsNames.of(grader.target, manifest),
         entries=tuple(Entry.waiting(item, root) for item in wanted.items),
         left_out=tuple(wanted.left_out),
         as_one=tuple(wanted.as_one),
@@ -105,11 +108,11 @@ def _judged(wanted: GradingOptions) -> Generator[tuple[SubmissionRef, Judged]]:
             grader.forget(pending.values())
 
 
-def _private(assignment: Assignment) -> Redaction:
+def _private(assignment: Assignment, manifest: Manifest) -> Redaction:
     """Return what feedback must not show of the course: a recipe and adapter kept outside the starter, and code that
     submissions are given but that is not part of the starter."""
     starter = assignment.starter
-    given = needed_files(resolve(assignment), read_manifest(assignment.gold).provenance.reads, ())
+    given = needed_files(resolve(assignment), manifest.provenance.reads, ())
     own = [path for path in (assignment.recipe, assignment.adapter) if not path.is_relative_to(starter)]
     others = {inside.as_posix(): path for inside, path in given.items() if not path.is_relative_to(starter)}
     private = [*own, *others.values()]

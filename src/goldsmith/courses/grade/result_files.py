@@ -29,6 +29,7 @@ from goldsmith.judge.verdicts import ERROR, SILENT, Verdict
 
 SCHEMA = 1
 FEEDBACK, GRADESCOPE = "feedback", "gradescope"
+HINT = ".hint.json"
 GRADES, OVERVIEW, JUNIT = "grades.csv", "overview.md", "junit.xml"
 CLASS_PAGE = "class.html"
 COLUMNS = (
@@ -189,9 +190,12 @@ def write_submission(
     feedback: str,
     visibility: Visibility = "visible",
     page: str = "",
+    hint: bytes = b"",
 ) -> list[Path]:
-    """Write the files of one submission, and its `page` if there is one, under a `stem` from `file_names`."""
+    """Write the files of one submission, and its `hint` and `page` if there are any, under a `stem` from
+    `file_names`."""
     return [
+        *([folder.write(f"{FEEDBACK}/{stem}{HINT}", hint)] if hint else []),
         *([folder.write(f"{FEEDBACK}/{stem}.html", page.encode())] if page else []),
         folder.write(f"{FEEDBACK}/{stem}.md", feedback.encode("utf-8", "replace")),
         folder.write(f"{FEEDBACK}/{stem}.json", submission_json(grade)),
@@ -252,7 +256,7 @@ def file_names(names: Sequence[str]) -> list[str]:
 def _stem(name: str) -> str:
     plain = "".join(char if char.isalnum() or char in "._-" else "-" for char in unicodedata.normalize("NFC", name))
     short = re.sub(r"-{2,}", "-", plain).strip("-.").encode("utf-8", "replace")[:_MAX_STEM_CHARS]
-    stem = short.decode("utf-8", "ignore").rstrip("-.")
+    stem = re.sub(r"\.hint$", "-hint", short.decode("utf-8", "ignore").rstrip("-."), flags=re.I)
     return f"submission-{stem}".rstrip("-") if not stem or _RESERVED.fullmatch(stem) else stem
 
 

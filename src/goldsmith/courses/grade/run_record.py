@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from goldsmith.courses.grade.collection import LeftOut
 from goldsmith.courses.grade.grader import Judged
+from goldsmith.courses.grade.hints import StudentsNames
 from goldsmith.courses.grade.ingredients import Ingredients
 from goldsmith.courses.grade.redaction import Redaction
 from goldsmith.courses.grade.rubric import Rubric
@@ -87,7 +88,7 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     `entries` are all submissions of the class in their order, those of other shares without a verdict. `statements`
     are those of the solution's parts that submissions are compared with. `private_files` and `private_lines` are what
-    feedback must not show of the course.
+    feedback must not show of the course; `students_names` are what hints may name.
     """
 
     assignment: str
@@ -97,6 +98,7 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     private_files: tuple[bytes, ...]
     private_lines: tuple[str, ...]
     entries: tuple[Entry, ...]
+    students_names: StudentsNames = StudentsNames()
     statements: dict[str, tuple[str, ...]] = {}
     left_out: tuple[LeftOut, ...] = ()
     as_one: tuple[str, ...] = ()
