@@ -203,8 +203,8 @@ def hints_page() -> str:
         [
             "# Hints",
             "",
-            f"`feedback/NAME.hint.json` of [`goldsmith grade`](cli.md#grade), schema {HINT_SCHEMA}; [what it is",
-            "for](../how-to/reports.md#hints-for-a-model-or-a-tutor).",
+            f"`feedback/NAME.hint.json` of [`goldsmith grade`](cli.md#goldsmith-grade), schema {HINT_SCHEMA};",
+            "[what it is for](../how-to/reports.md#hints-for-a-model-or-a-tutor).",
             "",
             *structures.sections([Hint], "##"),
             "",
