@@ -21,7 +21,7 @@ import msgspec
 from goldsmith.check.replay_results import ReadBudget, ResultReader, as_told
 from goldsmith.check.shortages import is_shortage
 from goldsmith.errors.gold import CannotWrite
-from goldsmith.errors.recipe import DeviceMissing
+from goldsmith.errors.recipe import DeviceMissing, NeverReady
 from goldsmith.foundation.nested import map_tree
 from goldsmith.generate.jobs import make_job
 from goldsmith.gold.arrays import is_array, is_tensor
@@ -222,6 +222,8 @@ class ReplayWorkspace:
         is_credible = self.confined is None and self.target.device != "cpu" and not any(it.call for it in requests)
         if failure.kind == "device" and ending.last_case is None and is_credible:
             raise DeviceMissing(self.target.device, failure.message.split(", "))
+        if not ending.is_ready and (ending.overrun or self.target.device != "cpu"):
+            raise NeverReady(self.target.device, failure.message)
         return msgspec.structs.replace(failure, case=ending.last_case)
 
     def _close(self) -> None:

@@ -147,6 +147,17 @@ class MissingPackage(GoldsmithError):
     needed_by: str
 
 
+class NeverReady(GoldsmithError):
+    """This machine never came to the first line of the course, by no fault of whatever was to run."""
+
+    template = (
+        "this machine was not ready to run anything on {device} ({problem}), so nothing was judged; "
+        "see what else runs there, and run it again."
+    )
+    device: str
+    problem: str
+
+
 class DeviceMissing(GoldsmithError):
     device: str
     available: Sequence[str]

@@ -21,7 +21,7 @@ from goldsmith.foundation.signals import pause, uninterrupted
 from goldsmith.process.clocks import Allowance, Clock
 from goldsmith.process.descendants import MAX_TASKS
 from goldsmith.process.fork_client import ForkClient
-from goldsmith.process.messages import EVENTS, JOB, LOG, RESULT, Event, Job, Result
+from goldsmith.process.messages import EVENTS, JOB, LOG, RESULT, Event, Job, Result, says_when_ready
 from goldsmith.process.process_exit import ProcessExit
 from goldsmith.process.process_groups import Leader, Process, end_group
 from goldsmith.process.untrusted_files import UntrustedFolder
@@ -31,6 +31,9 @@ _log = logging.getLogger(__name__)
 """Shown by `--debug`: what children are asked, never what they print or compute."""
 
 POLL_INTERVAL_S = 0.02
+READY_TIMEOUT_S = 120.0
+"""What a child may take until it could run the first line of the course: to enter its sandbox and start its device. On
+a busy card a context alone took longer than the 3 s that a case had."""
 _SHORT_RUN_S = 1.0
 """In its first second a child is polled more often: most are done within it."""
 _BEST_EFFORT_TIMEOUT_S = 60.0
@@ -121,12 +124,16 @@ def watch(
     woken = False
     clocks = [Clock(child.pid) for child in children]
     while any(child.running() for child in children) and not until():
+        began = [child for child in children if not child.is_ready]
         children[0].report(watcher)
+        for child, clock in zip(children, clocks, strict=True):
+            if child.is_ready and child in began:
+                clock.restart()
         if woken and until():  # what the byte was about: to sleep before it is asked again would take 20 ms
             break
         watcher.on_tick()
-        overrun = next(filter(None, (clock.overrun(timeout) for clock in clocks)), "")
-        overrun = overrun or next(filter(None, (child.case_clock.overrun(case_timeout) for child in children)), "")
+        times = zip(children, clocks, strict=True)
+        overrun = next(filter(None, (_overrun(*item, timeout, case_timeout) for item in times)), "")
         if overrun:
             for child in children:
                 child.overrun = overrun if child.running() else ""
@@ -136,9 +143,17 @@ def watch(
         is_early = answers is None and time.monotonic() - started <= _SHORT_RUN_S
         woken = pause(POLL_INTERVAL_S / 4 if is_early else POLL_INTERVAL_S, None if woken else answers)
     if allowance is not None:
-        for clock in clocks:
-            allowance.take(clock)
+        for child, clock in zip(children, clocks, strict=True):
+            if child.is_ready:
+                allowance.take(clock)
     children[0].report(watcher)
+
+
+def _overrun(child: Child, clock: Clock, timeout: float, case_timeout: float) -> str:
+    """Return how long a child has taken in all or for its case, once that is too long: by `clock`, and by its own."""
+    if not child.is_ready:
+        return child.case_clock.overrun(READY_TIMEOUT_S)
+    return clock.overrun(timeout) or child.case_clock.overrun(case_timeout)
 
 
 def environment_for(job: Job) -> dict[str, str]:
@@ -187,6 +202,8 @@ class Child:
     _end_time: float | None = None
     case_clock: Clock = field(default_factory=lambda: Clock(0))
     """Runs since the child's last sign of life."""
+    is_ready: bool = True
+    """Whether the machine has done its part, and time counts as the course's and the submission's."""
     _cases_begun: set[str] = field(default_factory=set)
     _expected_cases: frozenset[str] = frozenset()
     _request_count: int = 0
@@ -201,6 +218,7 @@ class Child:
             self.left = UntrustedFolder(self._scratch)
         except OSError as error:
             raise CannotWrite(self._scratch, error.strerror or str(error)) from None
+        self.is_ready = not says_when_ready(self.job)
 
     @property
     def _scratch(self) -> Path:
@@ -268,6 +286,11 @@ class Child:
         whole, _, self._partial_line = (self._partial_line + self._new_text(EVENTS)).rpartition("\n")
         self._partial_line = self._partial_line[-_EVENTS_TAIL_BYTES:]
         for event in _events(whole.splitlines()):
+            if not event.case and not event.number:
+                if not self.is_ready:
+                    self.is_ready = True
+                    self.case_clock.restart()
+                continue
             if not event.case:
                 self.answered += self.answered < self._request_count and event.number == self.answered + 1
                 continue
@@ -326,6 +349,7 @@ class Child:
             log_tail=self._tail(LOG, _LOG_TAIL_BYTES),
             seconds=(self._end_time or time.monotonic()) - self._start_time,
             kill_reason=self._process.kill_reason if self._process else "",
+            is_ready=self.is_ready,
         )
 
     def _tail(self, name: str, size: int) -> str:

@@ -173,6 +173,12 @@ AnyJob = RecordJob | BuildJob | ProposeJob | ReplayJob | TestsJob
 """A child's task."""
 
 
+def says_when_ready(job: AnyJob) -> bool:
+    """Say whether a child tells when it has come to the first line of the course: one that is asked for runs, which
+    each have their time."""
+    return isinstance(job, ReplayJob) and not job.trials
+
+
 class Proposal(msgspec.Struct, frozen=True):
     """A recipe to start from: its text, how many of its cases run, the parts that they cover, and why others have
     none."""
@@ -236,7 +242,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Event(msgspec.Struct, frozen=True):
-    """The start of a case, or of a trial of all cases; without a name, the end of request `number`."""
+    """The start of a case, or of a trial of all cases; without a name, the end of request `number`, where 0 says that the
+    machine has done its part: what follows is the course's and the submission's."""
 
     case: str
     number: int

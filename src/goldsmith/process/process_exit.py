@@ -11,7 +11,8 @@ from goldsmith.process.messages import Result
 @dataclass(frozen=True)
 class ProcessExit:
     """How one child ended. `overrun` says how long it had, and by which clock, if it was stopped for that;
-    `kill_reason` names what it used too much of, if it was killed for that."""
+    `kill_reason` names what it used too much of, if it was killed for that. One that was never ready has run nothing
+    of the course or of a submission."""
 
     pid: int
     code: int | None
@@ -21,6 +22,7 @@ class ProcessExit:
     result: Result | None = None
     last_case: str | None = None
     kill_reason: str = ""
+    is_ready: bool = True
 
     @property
     def signal(self) -> str | None:

@@ -42,6 +42,7 @@ from goldsmith.process.messages import (
     ReplayJob,
     Result,
     TestsJob,
+    says_when_ready,
 )
 from goldsmith.process.parent_watch import end_with_parent
 from goldsmith.process.worker_channel import announce_answer
@@ -115,6 +116,8 @@ def _run(job: Job, own_code: OwnCode) -> Result:
         check_device(job.device)
         if job.confinement is not None and job.confinement.limits.device_memory is not None:
             limit_memory(job.device, job.confinement.limits.device_memory - CONTEXT_BYTES)
+        if says_when_ready(job):
+            _announce(job, Event("", 0, 0))
         return _record(job, session)
     except NoSuchDevice as missing:
         return Result(failure=Failure(kind="device", message=str(missing)))
@@ -236,7 +239,7 @@ def _failure(job: Job, kind: FailureKind, error: BaseException, session: Session
 def _announce(job: Job, event: Event) -> None:
     with Path(job.scratch, EVENTS).open("ab") as file:
         file.write(msgspec.json.encode(event) + b"\n")
-    if not event.case:
+    if not event.case and event.number:
         announce_answer(Path(job.scratch))
 
 
