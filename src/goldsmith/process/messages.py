@@ -242,7 +242,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Event(msgspec.Struct, frozen=True):
-    """The start of a case, or of a trial of all cases; without a name, the end of request `number`, where 0 says that the
+    """The start of a case, or of a trial of all cases; without a name, the end of request `number`: 0 says that the
     machine has done its part: what follows is the course's and the submission's."""
 
     case: str
