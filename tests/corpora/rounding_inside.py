@@ -21,11 +21,17 @@ def hidden(dtype: str) -> Rounding:
     return rounded
 
 
+_DROPPED = {"bfloat16": 16, "tf32": 13}
+"""Binary digits of float32 that NumPy has no dtype without."""
+
+
 def _rounded(numbers: Any, dtype: str) -> Any:
-    if dtype != "bfloat16":
+    dropped = _DROPPED.get(dtype)
+    if dropped is None:
         return numbers.astype(dtype)
     bits = numbers.astype(np.float32).view(np.uint32)
-    return ((bits + 0x7FFF + ((bits >> 16) & 1)) & 0xFFFF0000).astype(np.uint32).view(np.float32)
+    half, last = (1 << dropped - 1) - 1, (bits >> dropped) & 1
+    return ((bits + half + last) >> dropped << dropped).astype(np.uint32).view(np.float32)
 
 
 def exact(values: torch.Tensor) -> torch.Tensor:
@@ -44,6 +50,26 @@ def norm(x: torch.Tensor, scale: torch.Tensor, r: Rounding = exact, off: float =
 
 def mlp(x: torch.Tensor, up: torch.Tensor, down: torch.Tensor, r: Rounding = exact, off: float = 0.0) -> torch.Tensor:
     return r(torch.relu(r(x @ up)) * (1 + off)) @ down
+
+
+def layer(x: torch.Tensor, weights: list[torch.Tensor], r: Rounding = exact, off: float = 0.0) -> torch.Tensor:
+    """A transformer's layer, with a kernel in the place of its attention and of half its MLP."""
+    q, k, v, out, up, down = weights
+    one = torch.ones(x.shape[-1], dtype=x.dtype)
+    normed = norm(x, one)
+    x = x + attention(normed @ q, normed @ k, normed @ v, r, off) @ out
+    return x + mlp(norm(x, one), up, down, r, off)
+
+
+def layers(count: int, size: int = 32, rows: int = 16, seed: int = 0) -> tuple[torch.Tensor, list[list[torch.Tensor]]]:
+    """Return an input and the weights of so many layers, in float64 and exact in bfloat16."""
+    generator = torch.Generator().manual_seed(seed)
+
+    def made(*shape: int) -> torch.Tensor:
+        return (torch.randn(shape, generator=generator) / shape[0] ** 0.5).bfloat16().double()
+
+    shapes = [(size, size)] * 4 + [(size, 4 * size), (4 * size, size)]
+    return made(rows, size) * rows**0.5, [[made(*shape) for shape in shapes] for _ in range(count)]
 
 
 FUNCTIONS: dict[str, tuple[Callable[..., torch.Tensor], tuple[tuple[int, ...], ...]]] = {

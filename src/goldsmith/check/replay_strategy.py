@@ -13,7 +13,7 @@ from goldsmith.comparison.results import Comparison
 from goldsmith.judge.case import SECOND_RUNS, Judge, is_close, is_settled, only_raised_in_float64
 from goldsmith.judge.criteria import Criteria
 from goldsmith.judge.decision import is_off_in_float64, is_rounding
-from goldsmith.judge.follows_dtype import inner_dtypes, nudges
+from goldsmith.judge.follows_dtype import nudges
 from goldsmith.judge.reduced_precision import needs_dtypes
 from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, ERROR, CaseVerdict
 from goldsmith.runs.conditions import DTYPES, FLOAT64, PLAIN, REPEAT, STRICT, TRACED, Conditions
@@ -160,7 +160,7 @@ class ReplayStrategy:
         """Find out whether what is off in float64 alone is rounded inside, by runs on inputs that are moved a little:
         then its own dtype decides."""
         wanted = {
-            name: tuple(run for dtype in inner_dtypes(self._own_dtype(name)) for run in nudges(dtype))
+            name: tuple(run for dtype in self._inner_dtypes(name) for run in nudges(dtype))
             for name in cases
             if is_off_in_float64(self.verdicts[name])
         }
@@ -169,8 +169,9 @@ class ReplayStrategy:
             self.replays[name] = self.replays[name].joined(replay)
             self._judge([name])
 
-    def _own_dtype(self, name: str) -> str:
-        return self.judge.criteria(name).own_dtype(Comparison(self.verdicts[name].natural))
+    def _inner_dtypes(self, name: str) -> tuple[str, ...]:
+        criteria = self.judge.criteria(name)
+        return criteria.inner_dtypes(criteria.own_dtype(Comparison(self.verdicts[name].natural)))
 
     def _judge(self, cases: Sequence[str]) -> None:
         self.verdicts |= {name: self.judge.verdict(name, self.replays[name]) for name in cases}

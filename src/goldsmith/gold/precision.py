@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 BITS = {"float64": 53, "float32": 24, "float16": 11, "bfloat16": 8}
 """How many binary digits a number of each dtype has, from fine to coarse."""
+_TF32 = 11
+"""The same of factors in TF32, which no array is of."""
 _SAME = {"complex128": "float64", "complex64": "float32", "float (Python)": "float64", "complex (Python)": "float64"}
 _SHORT_BITS, _MAX_SPARE_BITS = 4, 8
 """A number with as few digits as the first was not rounded, nor was a whole number of sixteenths, unless it is so large
@@ -20,8 +22,8 @@ that most numbers around it are: by chance a number of float32 below 1,000 is on
 
 
 def last_place(dtype: str) -> float | None:
-    """Return the unit in the last place of a floating dtype, of numbers around 1; None for any other dtype."""
-    bits = BITS.get(_SAME.get(dtype, dtype))
+    """Return the unit in the last place of a floating dtype or of `tf32`, of numbers around 1; None for any other."""
+    bits = _TF32 if dtype == "tf32" else BITS.get(_SAME.get(dtype, dtype))
     return None if bits is None else float(2.0 ** (1 - bits))
 
 

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 COARSE_FLOORS = (1.0, 4.0)
 """The floors of limits in dtypes coarser than float32, in units of the last place: of a tensor as a whole, and of its
 farthest element. Eight and sixteen, as in finer ones, would be a tenth of its size in bfloat16."""
-TF32 = 2.0**-10
-"""The unit in the last place of TF32."""
 
 
 @dataclass
@@ -93,8 +91,9 @@ def _unit(dtype: str, setting: Setting) -> tuple[float, tuple[float, float]]:
     """Return the unit in the last place of what is computed in a setting, and the floors in that unit."""
     fine = (FLOOR_L2, FLOOR_MAX)
     unit = last_place(dtype if setting.dtype == OWN else setting.dtype) or last_place("bfloat16") or 0.0
-    if setting.tf32 and unit <= TF32:
-        return TF32, COARSE_FLOORS
+    tf32 = last_place("tf32") or 0.0
+    if setting.tf32 and unit <= tf32:
+        return tf32, COARSE_FLOORS
     return unit, fine if unit <= (last_place("float32") or 0.0) else COARSE_FLOORS
 
 

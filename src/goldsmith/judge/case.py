@@ -29,7 +29,7 @@ from goldsmith.judge.decision import (
     shown_path,
     undecided,
 )
-from goldsmith.judge.follows_dtype import inner_dtypes, is_nudged, nudges, rounds_inside
+from goldsmith.judge.follows_dtype import is_nudged, nudges, rounds_inside
 from goldsmith.judge.reduced_precision import coarser_dtype, is_unseen
 from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, CUT_OFF, DIFFERS, ERROR, CaseVerdict
 from goldsmith.judge.weight_caveat import with_caveat
@@ -312,13 +312,13 @@ def _rounded_inside(
     dtype: str,
 ) -> str:
     """Return what it rounds to inside, if it was run to find that out and nothing else is off in float64."""
-    for inner in inner_dtypes(dtype):
+    for inner in criteria.inner_dtypes(dtype):
         moved = [replayed.runs.get(item.name) for item in nudges(inner)]
         if any(run is None or run.failure is not None for run in moved):
             continue
         fine, coarse = (_select_leaves(run.values, wanted)[0] for run in moved if run is not None)
         own, noisy, ruled = criteria.expected, criteria.gold.noisy, criteria.limits
-        if rounds_inside(dtype, (actual, fine, coarse), wanted, limits, own, noisy, ruled):
+        if rounds_inside(dtype, inner, (actual, fine, coarse), wanted, limits, own, noisy, ruled):
             return inner
     return ""
 

@@ -18,6 +18,7 @@ from goldsmith.gold.arrays import is_array, is_inexact, judged_part, leaf_facts,
 from goldsmith.gold.precision import is_float64
 from goldsmith.gold.tolerances import Tolerance
 from goldsmith.judge.decision import coarsest_dtype, sharper
+from goldsmith.judge.follows_dtype import inner_dtypes
 from goldsmith.judge.verdicts import DIFFERS, CaseVerdict
 from goldsmith.runs.conditions import OWN
 from goldsmith.runs.run import Run
@@ -111,6 +112,10 @@ class Criteria:
         own = {item.path: item.dtype for item in self.gold.entry.tensors} if self.is_ruled else {}
         leaves = (msgspec.structs.replace(it, gold_dtype=own.get(it.path, it.gold_dtype)) for it in natural.leaves)
         return self.dtype or coarsest_dtype(Comparison(tuple(leaves)))
+
+    def inner_dtypes(self, dtype: str) -> tuple[str, ...]:
+        """Return what code may round to inside whose own dtype is this one."""
+        return inner_dtypes(dtype, tf32=self.ruler is not None and self.ruler.setting.tf32)
 
     def with_ratio(self, verdict: CaseVerdict) -> CaseVerdict:
         """Say how far off a case is in the setting, and how far the solution itself is."""

@@ -3,8 +3,9 @@
 Code that torch does not see (Triton, ctypes, another library, a custom backward) may round to bfloat16 whatever it is
 given: then its run in float64 is no finer than one in its own dtype, and says nothing about it. A small mistake is no
 finer there either, so how far off a run is does not tell the two apart. How it responds does: inputs are moved by far
-less than the dtype's last place, and by a little more than that. What is computed in float64 moves in proportion; what
-is rounded inside stays where it is at first, or jumps.
+less than the dtype's last place, and by about as much as that. What is computed in float64 moves in proportion. What is
+rounded inside stays where it is or jumps by a whole last place, which is far out of proportion to the small move, so
+that one such call shows among all others.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from goldsmith.gold.arrays import difference_of, numbers_of
 from goldsmith.gold.precision import last_place
 from goldsmith.gold.sizes import root_mean_square
 from goldsmith.gold.tolerances import SAFETY, Tolerance, sizes_of, tolerance_ratio
-from goldsmith.judge.policy import COARSE_MOVE, FINE_MOVE, FLOORS_INSIDE, ROUNDS_INSIDE
+from goldsmith.judge.policy import COARSE_MOVE, FINE_MOVE, FLOORS_INSIDE, LEAST_COARSE_MOVE, ROUNDS_INSIDE
 from goldsmith.runs.conditions import FLOAT64, Conditions
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     Array = npt.NDArray[np.float64]
 
-_FLOAT32 = "float32"
+_FLOAT32, _TF32 = "float32", "tf32"
 _NUDGED = ("nudged_finely", "nudged_coarsely")
 
 
@@ -35,28 +36,33 @@ def is_nudged(run: str) -> bool:
     return run.startswith(_NUDGED)
 
 
-def inner_dtypes(dtype: str) -> tuple[str, ...]:
-    """Return what code may round to inside whose own dtype is this one: that, and float32, which is finer than most."""
+def inner_dtypes(dtype: str, *, tf32: bool = False) -> tuple[str, ...]:
+    """Return what code may round to inside whose own dtype is this one: that, and float32, which is finer than most;
+    TF32 before it, where products may be rounded to it."""
     eps, least = last_place(dtype), last_place(_FLOAT32)
     if eps is None or least is None or eps < least:
         return ()
-    return (dtype,) if eps == least else (dtype, _FLOAT32)
+    return (*((_TF32,) if tf32 and eps == least else ()), *dict.fromkeys((dtype, _FLOAT32)))
 
 
 def nudges(dtype: str) -> tuple[Conditions, Conditions]:
     """Return the conditions of both runs that show whether code rounds to this dtype."""
-    eps = last_place(dtype)
-    assert eps is not None
     fine, coarse = (
-        FLOAT64.but(name=f"{name}_{dtype}", unit=eps * share)
-        for name, share in zip(_NUDGED, (FINE_MOVE, COARSE_MOVE), strict=True)
+        FLOAT64.but(name=f"{name}_{dtype}", unit=unit) for name, unit in zip(_NUDGED, _moves(dtype), strict=True)
     )
     return fine, coarse
 
 
-def slope_gap(plain: Any, fine: Any, coarse: Any) -> float:
+def _moves(dtype: str) -> tuple[float, float]:
+    """Return by which share numbers are moved, to see whether they are rounded to a dtype."""
+    eps = last_place(dtype)
+    assert eps is not None
+    return FINE_MOVE * eps, max(COARSE_MOVE * eps, LEAST_COARSE_MOVE)
+
+
+def slope_gap(dtype: str, plain: Any, fine: Any, coarse: Any) -> float:
     """Return how far apart the responses to both moves are, in proportion to the moves and to the larger response: 0 if
-    one is the other's multiple, 1 if there is none to the smaller."""
+    one is the other's multiple, 1 if there is none to one of them."""
     import numpy as np
 
     own, near, far = (numbers_of(values) for values in (plain, fine, coarse))
@@ -64,7 +70,8 @@ def slope_gap(plain: Any, fine: Any, coarse: Any) -> float:
         return 0.0
     first, second = difference_of(near, own), difference_of(far, own)
     sound = np.isfinite(first) & np.isfinite(second)
-    slopes = first[sound] / FINE_MOVE, second[sound] / COARSE_MOVE
+    near_by, far_by = _moves(dtype)
+    slopes = first[sound] / near_by, second[sound] / far_by
     size = max(float(np.linalg.norm(slope)) for slope in slopes)
     return float(np.linalg.norm(slopes[0] - slopes[1])) / size if size else 0.0
 
@@ -90,6 +97,7 @@ def limit_of_rounding(own: Any, exact: Any, dtype: str) -> Tolerance:
 
 def rounds_inside(
     dtype: str,
+    inner: str,
     wide: tuple[Mapping[str, Any], Mapping[str, Any], Mapping[str, Any]],
     reference: Mapping[str, Any],
     sharp: Mapping[str, Tolerance],
@@ -97,16 +105,16 @@ def rounds_inside(
     noisy: Mapping[str, Any],
     ruled: Mapping[str, Tolerance] = MappingProxyType({}),
 ) -> bool:
-    """Say whether all that is off in float64, beyond its `sharp` tolerance, is rounded inside, and is off by no more
-    than rounding to `dtype` explains: of that, by as large a share as it is rounded. `own` are the reference's values
-    in that dtype, which is the code's own, unless limits were measured there (`ruled`); `wide` are a run of it as it
-    is, and both moved ones."""
+    """Say whether all that is off in float64, beyond its `sharp` tolerance, is rounded to `inner` inside, and is off by
+    no more than rounding to `dtype` explains: of that, by as large a share as it is rounded. `own` are the reference's
+    values in that dtype, which is the code's own, unless limits were measured there (`ruled`); `wide` are a run of it
+    as it is, and both moved ones."""
     plain, fine, coarse = wide
     off = off_in_float64(plain, reference, sharp, noisy)
     for path in off:
         if not all(path in values for values in (own, fine, coarse)):
             return False
-        share = min(1.0, slope_gap(plain[path], fine[path], coarse[path]))
+        share = min(1.0, slope_gap(inner, plain[path], fine[path], coarse[path]))
         limit = ruled.get(path) or limit_of_rounding(own[path], reference[path], dtype)
         if share < ROUNDS_INSIDE or _excess(plain[path], reference[path], limit, noisy.get(path)) > share:
             return False

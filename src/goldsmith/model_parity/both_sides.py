@@ -165,7 +165,7 @@ class BothSides:
         sharp, own = measured.wide, runs.mine.values
         for inner in inner_dtypes(dtype):
             fine, coarse = (self.candidate_run(theirs.under(unit=item.unit)).values for item in nudges(inner))
-            if rounds_inside(dtype, (plain, fine, coarse), reference, sharp.tolerances, own, sharp.noisy):
+            if rounds_inside(dtype, inner, (plain, fine, coarse), reference, sharp.tolerances, own, sharp.noisy):
                 return inner
         return ""
 

@@ -173,7 +173,7 @@ AnyJob = RecordJob | BuildJob | ProposeJob | ReplayJob | TestsJob
 """A child's task."""
 
 
-def says_when_ready(job: AnyJob) -> bool:
+def says_when_ready(job: Job) -> bool:
     """Say whether a child tells when it has come to the first line of the course: one that is asked for runs, which
     each have their time."""
     return isinstance(job, ReplayJob) and not job.trials

@@ -153,7 +153,7 @@ class CallValues:
             fine, coarse = (
                 _by_path(callee.run(self._request.under(precision=WIDE, unit=item.unit))) for item in nudges(inner)
             )
-            if rounds_inside(dtype, (plain, fine, coarse), kept.reference, sharp, own, kept.noisy):
+            if rounds_inside(dtype, inner, (plain, fine, coarse), kept.reference, sharp, own, kept.noisy):
                 return True
         return False
 

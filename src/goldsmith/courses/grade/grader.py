@@ -52,7 +52,7 @@ from goldsmith.runs.run import Failure
 from goldsmith.sandbox.capabilities import Level, probe
 from goldsmith.targets.target import Submission, Target
 
-METHOD = 14
+METHOD = 15
 """Increased whenever a submission may be judged differently than before, so that cached verdicts are not used."""
 _MACHINE_KINDS = (*CUT_OFF, "device", "package")
 """Kinds of failure that depend on the machine and may not recur: its packages, device, load and limits."""
