@@ -21,12 +21,12 @@ from pathlib import Path
 
 from corpora.known_submissions import SOLUTIONS, known
 from goldsmith.courses.grade.class_results import Class
-from goldsmith.courses.grade.engines import Local
 from goldsmith.courses.grade.grade_class import GradingOptions, grade_all
 from goldsmith.courses.grade.grader import Grader, rubric_for
 from goldsmith.courses.grade.submissions import SubmissionRef
 from goldsmith.courses.layout.example import copy_example
 from goldsmith.courses.layout.layout import Course
+from goldsmith.engines.engine import Local
 from goldsmith.generate.options import Options
 
 ASSIGNMENT = "scratch-1"

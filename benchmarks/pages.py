@@ -18,12 +18,12 @@ from pathlib import Path
 
 from grading import ASSIGNMENT, ENDLESS, JOBS, grader_of, submit
 
-from goldsmith.courses.grade.engines import Local
 from goldsmith.courses.grade.grade_class import GradingOptions, grade_all
 from goldsmith.courses.grade.result_files import CLASS_PAGE, Pages
 from goldsmith.courses.grade.submissions import SubmissionRef
 from goldsmith.courses.layout.example import copy_example
 from goldsmith.courses.layout.layout import Course
+from goldsmith.engines.engine import Local
 from goldsmith.html_report.class_page import ClassPages
 from support.browser import CHROMIUM, DRIVER, HOW_TO_GET_ONE, open_browser
 

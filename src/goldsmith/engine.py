@@ -5,18 +5,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from goldsmith.courses.grade.class_results import Class
 from goldsmith.courses.grade.collection import collect
-from goldsmith.courses.grade.engines import Engine, Local, Work
 from goldsmith.courses.grade.grade_class import GradingOptions, grade_all
-from goldsmith.courses.grade.grader import Grader, Judged, judging_contexts, rubric_for, stop
+from goldsmith.courses.grade.grader import Grader, Judged, rubric_for
+from goldsmith.courses.grade.open_contexts import judging_contexts, stop
 from goldsmith.courses.grade.submissions import SubmissionRef
 from goldsmith.courses.layout.layout import find_course
 from goldsmith.courses.layout.resolve import resolve
+from goldsmith.engines.engine import Engine, Local
 from goldsmith.generate.options import options_of
+
+Work = Callable[[SubmissionRef], Judged]
 
 __all__ = ["Engine", "Judged", "Local", "SubmissionRef", "Work", "grade_with", "judging_contexts", "stop"]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from goldsmith.courses.grade import grader as graders
+from goldsmith.courses.grade import open_contexts
 from goldsmith.courses.grade.grader import Grader, rubric_for
 from goldsmith.courses.grade.output_folder import Folder
 from goldsmith.courses.grade.submissions import SubmissionRef
@@ -162,12 +162,12 @@ def test_a_worker_closes_what_runs_have_left_that_nobody_goes_on_with(
         Grader(assignment, rubric, Options(seed=42, threads=1, timeout=60), each, 6) for each in (20, 21, 22)
     )
     item = SubmissionRef("ada", hand_in(course, name="ada"))
-    with graders.judging_contexts():
+    with open_contexts.judging_contexts():
         assert first(item).verdict.outcome == "agrees"
-        room = graders._contexts[first.base].temporary_folder
+        room = open_contexts._contexts[first.base].temporary_folder
         assert second(item).verdict.outcome == "agrees"
         assert room.is_dir()  # another run may be under way
-        monkeypatch.setattr(graders, "_IDLE_S", 0.0)
+        monkeypatch.setattr(open_contexts, "_IDLE_S", 0.0)
         assert third(item).verdict.outcome == "agrees"
-        assert list(graders._contexts) == [third.base]
+        assert list(open_contexts._contexts) == [third.base]
         assert not room.exists()

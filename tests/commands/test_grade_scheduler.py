@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from goldsmith.courses.grade.engines import Dask
 
 from goldsmith.courses.grade.collection import collect
-from goldsmith.courses.grade.engines import Dask
 from goldsmith.courses.grade.grade_class import GradingOptions, grade_all
 from goldsmith.courses.grade.grader import Grader, rubric_for
 from goldsmith.courses.grade.grades import Grade

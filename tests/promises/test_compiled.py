@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from goldsmith.courses.grade.collection import collect
-from goldsmith.courses.grade.engines import Local
 from goldsmith.courses.grade.grade_class import GradingOptions, grade_all
 from goldsmith.courses.grade.grader import Grader, rubric_for
 from goldsmith.courses.layout.layout import find_course
+from goldsmith.engines.engine import Local
 from goldsmith.generate.options import Options
 from goldsmith.process.fork_client import ForkClient
 from support.check_course import judge, outcomes

@@ -6,14 +6,16 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from goldsmith.courses.grade.engines import Local, Work
 from goldsmith.courses.grade.grade_class import GradingOptions, grade_all
-from goldsmith.courses.grade.grader import Grader, Judged, judging_contexts, rubric_for
+from goldsmith.courses.grade.grader import Grader, rubric_for
+from goldsmith.courses.grade.open_contexts import judging_contexts
 from goldsmith.courses.grade.submissions import SubmissionRef
 from goldsmith.courses.layout.layout import find_course
+from goldsmith.engines.engine import Local
 from goldsmith.generate.options import Options
 from support.hostile_class import Result, Scene, is_safe_here, make_scene
 
@@ -116,11 +118,11 @@ class Recorded(Local):
     asked: list[tuple[str, str]] = field(default_factory=list)
     stop_after: str = ""
 
-    def run(self, work: Work, items: Sequence[SubmissionRef]) -> Generator[tuple[SubmissionRef, Judged]]:
+    def run(self, work: Any, items: Sequence[Any]) -> Generator[tuple[Any, Any]]:
         for item, judged in super().run(work, items):
-            self.asked.append((getattr(work, "__name__", "both"), item.name))
+            self.asked.append((getattr(work, "name", ""), item.name))
             yield item, judged
-        if self.stop_after == getattr(work, "__name__", ""):
+        if self.stop_after == getattr(work, "name", ""):
             raise KeyboardInterrupt
 
 

@@ -31,13 +31,13 @@ import pytest
 
 from goldsmith.check import grading_sandbox
 from goldsmith.courses.grade.collection import collect
-from goldsmith.courses.grade.engines import Local
 from goldsmith.courses.grade.grade_class import GradingOptions, grade_all
 from goldsmith.courses.grade.grader import Grader, rubric_for
 from goldsmith.courses.grade.grades import Grade
 from goldsmith.courses.grade.submissions import SubmissionRef
 from goldsmith.courses.layout.example import example_folder
 from goldsmith.courses.layout.layout import find_course
+from goldsmith.engines.engine import Local
 from goldsmith.generate.options import Options
 from goldsmith.gold.load import load_gold
 from goldsmith.sandbox.capabilities import probe

@@ -26,12 +26,12 @@ import pytest
 from goldsmith.check import replay_workspace
 from goldsmith.courses.grade import grader as graders
 from goldsmith.courses.grade import judging_context
-from goldsmith.courses.grade.engines import Local
 from goldsmith.courses.grade.grade_class import GradingOptions, grade_all
 from goldsmith.courses.grade.grader import Grader, Judged, rubric_for
 from goldsmith.courses.grade.grades import Grade
 from goldsmith.courses.grade.submissions import SubmissionRef
 from goldsmith.courses.layout.layout import find_course
+from goldsmith.engines.engine import Local
 from goldsmith.generate.options import Options
 from goldsmith.process.messages import JOB
 from goldsmith.workspace import temporary

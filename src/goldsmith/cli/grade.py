@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,7 @@ import click
 from click.exceptions import Exit
 
 from goldsmith.cli.command import argument, command, flag, option
+from goldsmith.cli.engine import EngineChoice, engine_options
 from goldsmith.cli.options import (
     PATH,
     at_a_terminal,
@@ -31,7 +32,6 @@ from goldsmith.foundation.platforms import require, require_sandbox
 if TYPE_CHECKING:
     from goldsmith.courses.grade.canvas import CanvasPlan
     from goldsmith.courses.grade.collection import Reading
-    from goldsmith.courses.grade.engines import Engine, Tls
     from goldsmith.courses.grade.grades import Grade
     from goldsmith.courses.grade.result_files import Pages
     from goldsmith.courses.grade.submissions import SubmissionRef
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 
 MIN_DEVICE_GIB = 2.5
 """A process that has computed nothing yet may take 2 GiB (`sandbox.limits.CONTEXT_BYTES`)."""
-_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 @command
@@ -54,23 +53,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @flag("--class", "is_class", help="Each folder that you name is a class: every entry of it is a submission.")
 @option("--output", "-o", metavar="DIR", type=PATH, help="Where to write; default private/grades/A.")
 @flag("--fresh", help="Inputs and weights from a secret seed, so that leaked gold is worthless.")
-@option("--engine", metavar="local|dask", default="local", help="Where submissions run.")
-@option(
-    "--scheduler",
-    metavar="ADDRESS",
-    default="",
-    rare=True,
-    help="A running Dask scheduler; by default one is started here.",
-)
-@option(
-    "--tls-ca-file",
-    metavar="FILE",
-    type=_FILE,
-    rare=True,
-    help="The authority that signed the scheduler's certificate (tls://…).",
-)
-@option("--tls-cert", metavar="FILE", type=_FILE, rare=True, help="The certificate to show to the scheduler.")
-@option("--tls-key", metavar="FILE", type=_FILE, rare=True, help="Its key, unless it is in the same file.")
+@engine_options("submissions")
 @option(
     "--jobs", "-j", metavar="N", type=click.IntRange(1), help="How many run at once; default one for each processor."
 )
@@ -127,11 +110,7 @@ def grade(
     is_class: bool,
     output: Path | None,
     fresh: bool,
-    engine: str,
-    scheduler: str,
-    tls_ca_file: Path | None,
-    tls_cert: Path | None,
-    tls_key: Path | None,
+    engine: EngineChoice,
     jobs: int | None,
     timeout: float | None,
     memory: float,
@@ -207,8 +186,6 @@ def grade(
         for name in config.packages:
             if not places_of(name):
                 raise bad_setting(chosen.course.root, ["packages"], f"{name} is not installed here")
-        tls = _tls(engine, scheduler, tls_ca_file, tls_cert, tls_key)
-        count = jobs or processors()
         collected = collect(chosen, submissions, refs, reading=_reading(one, is_class))
         items = collected.items
         folder = output or chosen.course.grades_folder / chosen.name
@@ -221,6 +198,7 @@ def grade(
             probe().require()
         stderr = open_console(no_color=no_color, stderr=True)
         stderr.quiet = form == "autolab"  # which shows students all that is printed
+        where = engine.open(jobs or processors(), stderr.print)
         with contextlib.ExitStack() as stack:
             against = chosen
             if fresh:
@@ -249,7 +227,7 @@ def grade(
                 grader,
                 items,
                 folder,
-                _engine(engine, scheduler, count, tls, stderr.print),
+                where,
                 on_grade,
                 verbose=verbose,
                 pages=_pages(folder, class_page) if page is not None or reports.wants("html") else None,
@@ -310,35 +288,7 @@ def _for_autolab(grade: Grade, name: str, assignment: Assignment, folder: Path) 
     return f"{text}\n{autolab_line(grade, assignment.config.forbid_costs > 0)}"
 
 
-def _tls(engine: str, scheduler: str, ca_file: Path | None, cert: Path | None, key: Path | None) -> Tls | None:
-    from goldsmith.courses.grade.engines import Tls
-
-    if ca_file is None and cert is None and key is None:
-        return None
-    if ca_file is None or cert is None:
-        raise click.UsageError("--tls-ca-file and --tls-cert belong together: give both, and --tls-key")
-    if not scheduler.startswith("tls://") and (scheduler or engine != "dask"):
-        raise click.UsageError("--tls-… are for a Dask cluster: give --scheduler tls://HOST:PORT, or --engine dask")
-    return Tls(str(ca_file), str(cert), str(key) if key else None)
-
-
 def _pages(folder: Path, class_page: Path | None) -> Pages:
     from goldsmith.html_report.class_page import ClassPages
 
     return ClassPages("" if class_page is None else os.path.relpath(folder, class_page.parent))
-
-
-def _engine(name: str, scheduler: str, jobs: int, tls: Tls | None, tell: Callable[[str], None]) -> Engine:
-    from goldsmith.courses.grade.engines import Dask, Local
-
-    if name == "local" and not scheduler:
-        return Local(jobs)
-    if name == "dask" or (name == "local" and scheduler):
-        cluster = Dask(scheduler, jobs, tls=tls)
-        if cluster.is_open_to_others:
-            tell(
-                f"Note: {scheduler} asks nobody for a certificate: whoever reaches it can run code on "
-                "its workers, and read what they can; tls://… closes it."
-            )
-        return cluster
-    raise BadOption("--engine", name, "local or dask")

@@ -153,3 +153,12 @@ class OneTargetOnly(UsageError):
 class FolderNotEmpty(UsageError):
     template = "{folder} exists and is not an empty folder; nothing was written, name a new one."
     folder: Path
+
+
+class OutsideCourse(GoldsmithError):
+    template = (
+        "{assignment} needs {path}, which lies outside of the course, so that it cannot be sent to workers; move it "
+        "into the course, or leave out --engine dask."
+    )
+    assignment: str
+    path: Path

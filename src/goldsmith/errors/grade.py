@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from goldsmith.errors.base import GoldsmithError, UsageError
 
 
@@ -34,39 +32,3 @@ class NoFreshGold(GoldsmithError):
     template = "no gold could be made from a secret seed for {assignment}: {problem}"
     assignment: str
     problem: str
-
-
-class NoCluster(GoldsmithError):
-    address: str
-    problem: str
-
-    def sentence(self) -> str:
-        reason = " ".join(self.problem.split()).rstrip(".")
-        if not self.address:
-            return (
-                f"no Dask cluster could be started here ({reason}); without --engine dask, grading does not need one."
-            )
-        return (
-            f"no Dask scheduler answers at {self.address} ({reason}); check that it is running and, if its address "
-            "begins with tls://, give --tls-ca-file, --tls-cert and --tls-key."
-        )
-
-
-class WorkersLost(GoldsmithError):
-    """Cluster workers were lost too often while judging the submissions `names` to retry again."""
-
-    template = (
-        "workers of the cluster were lost again and again while they judged {names:few}, so the class is not finished; "
-        "look at the workers' logs, then run the same command: all other verdicts are kept."
-    )
-    names: Sequence[str]
-
-
-class DaskMissing(GoldsmithError):
-    """Lacking are the packages `names`; cryptography makes certificates for a cluster that is started here."""
-
-    names: Sequence[str]
-
-    def sentence(self) -> str:
-        lacking = " and ".join(self.names)
-        return f"--engine dask needs {lacking}; install with `pip install {' '.join(self.names)}`."

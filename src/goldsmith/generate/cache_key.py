@@ -19,8 +19,8 @@ from goldsmith.gold.manifest import Manifest
 from goldsmith.targets.target import Target
 from goldsmith.workspace.snapshot import file_hash
 
-_PACKAGES = ("numpy", "torch", "safetensors")
-BEARING = ("Python", *_PACKAGES)
+PACKAGES = ("numpy", "torch", "safetensors")
+BEARING = ("Python", *PACKAGES)
 """What the versions at the end of `verdict_inputs` are of, after goldsmith's own."""
 
 
@@ -38,7 +38,7 @@ def verdict_inputs(target: Target, manifest: Manifest) -> list[Any]:
         file_hash(target.adapter) if target.adapter.is_file() else "",
         [manifest.seed, target.threads, target.stand_ins, target.overwriting],
         [shared.shared, target.packages, shared.own_shared, target.forbidden],
-        [__version__, platform.python_version(), *(installed_version(name) or "" for name in _PACKAGES)],
+        [__version__, platform.python_version(), *(installed_version(name) or "" for name in PACKAGES)],
     ]
 
 

@@ -11,16 +11,18 @@ from pathlib import Path
 from goldsmith.courses.grade.canvas import CanvasPlan
 from goldsmith.courses.grade.class_results import Class, ClassResults, ResultOptions
 from goldsmith.courses.grade.collection import LeftOut
-from goldsmith.courses.grade.engines import Engine, Local, Sessions
 from goldsmith.courses.grade.grader import Grader, Judged
 from goldsmith.courses.grade.grades import Grade
 from goldsmith.courses.grade.hints import StudentsNames
+from goldsmith.courses.grade.open_contexts import judging_contexts
 from goldsmith.courses.grade.redaction import Redaction, private_lines
 from goldsmith.courses.grade.result_files import Pages
+from goldsmith.courses.grade.rounds import Round
 from goldsmith.courses.grade.run_record import Entry, RunRecord, as_bytes
 from goldsmith.courses.grade.submissions import SubmissionRef
 from goldsmith.courses.layout.layout import Assignment
 from goldsmith.courses.layout.resolve import resolve
+from goldsmith.engines.engine import Engine, Local, Sessions
 from goldsmith.gold.manifest import Manifest, read_manifest
 from goldsmith.workspace.selection import needed_files
 
@@ -87,20 +89,20 @@ def _judged(wanted: GradingOptions) -> Generator[tuple[SubmissionRef, Judged]]:
     """
     grader, engine = wanted.grader, wanted.engine
     if len(wanted.items) == 1:
-        yield from engine.run(grader, wanted.items)
+        yield from engine.run(Round(grader, "judge"), wanted.items)
         return
     pending: dict[SubmissionRef, str] = {}
     is_done = False
     try:
-        with engine.session() if isinstance(engine, Sessions) else contextlib.nullcontext():
-            with contextlib.closing(engine.run(grader.replay, wanted.items)) as first:
+        with judging_contexts(), engine.session() if isinstance(engine, Sessions) else contextlib.nullcontext():
+            with contextlib.closing(engine.run(Round(grader, "replay"), wanted.items)) as first:
                 for item, result in first:
                     if result.pending:
                         pending[item] = result.pending
                     else:
                         yield item, result
             if pending:
-                with contextlib.closing(engine.run(grader.conclude, list(pending))) as last:
+                with contextlib.closing(engine.run(Round(grader, "conclude"), list(pending))) as last:
                     yield from last
         is_done = True
     finally:

@@ -6,17 +6,14 @@ same submission twice gives the same result, so nothing is lost when a worker or
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import errno
 import functools
-import gc
 import threading
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import msgspec
 
@@ -24,19 +21,19 @@ from goldsmith.check.check import check, conclude, replay
 from goldsmith.check.grading_sandbox import GradingSandbox
 from goldsmith.check.places import shown_place
 from goldsmith.check.provided_code import read_code
-from goldsmith.check.recipe_failures import SolutionFailures, failures_of
+from goldsmith.check.recipe_failures import SolutionFailures
 from goldsmith.check.replayed import Replayed, is_replayed
 from goldsmith.check.request import Request, open_gold
 from goldsmith.courses.grade import turns
 from goldsmith.courses.grade.grades import UNSANDBOXED, failed, rejected
 from goldsmith.courses.grade.ingredients import Ingredients, ingredients_of
-from goldsmith.courses.grade.judging_context import JudgingContext, Stopped, limit_malloc_arenas, stopped
+from goldsmith.courses.grade.judging_context import JudgingContext, Stopped, stopped
+from goldsmith.courses.grade.open_contexts import context_of, parts_of, solution_failures
 from goldsmith.courses.grade.rubric import Rubric, parts_shown, rubric_of, with_hollow
 from goldsmith.courses.grade.submissions import SubmissionRef, digest_of, opened
-from goldsmith.courses.guard.similarity import Matches, SolutionPart, matches, parts_to_write
+from goldsmith.courses.guard.similarity import Matches, matches
 from goldsmith.courses.layout.layout import Assignment
 from goldsmith.courses.layout.resolve import resolve
-from goldsmith.courses.submissions.solution_copy import submitted_copy
 from goldsmith.errors.base import GoldsmithError
 from goldsmith.errors.gold import CannotWrite, Interrupted
 from goldsmith.errors.recipe import DeviceMissing
@@ -48,7 +45,6 @@ from goldsmith.generate.cache_key import content_key
 from goldsmith.generate.options import Options
 from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, CUT_OFF, ERROR, CaseVerdict, Verdict
 from goldsmith.process.launcher import Watcher
-from goldsmith.runs.run import Failure
 from goldsmith.sandbox.capabilities import Level, probe
 from goldsmith.targets.target import Submission, Target
 
@@ -56,11 +52,8 @@ METHOD = 15
 """Increased whenever a submission may be judged differently than before, so that cached verdicts are not used."""
 _MACHINE_KINDS = (*CUT_OFF, "device", "package")
 """Kinds of failure that depend on the machine and may not recur: its packages, device, load and limits."""
-_GC_THRESHOLD_OBJECTS = 50_000
 _MAX_AGE_S = 7 * 86400.0
 """Seconds after which nobody goes on with an interrupted run."""
-_IDLE_S = 3600.0
-"""Seconds after which an unused context is assumed to belong to a finished run."""
 
 
 class Judged(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,20 +69,41 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
     pending: str = ""
 
 
-_FATAL = (NoSandbox, NoPrivateNetwork, NoDeviceInside, DeviceMissing, Interrupted, OSError, Stopped)
+FATAL = (NoSandbox, NoPrivateNetwork, NoDeviceInside, DeviceMissing, Interrupted, OSError, Stopped)
 """Errors that end the whole run, because they would affect every submission."""
-Found = TypeVar("Found", Verdict, "Verdict | Replayed")
-Judge = Callable[[Submission, str], "tuple[Judged, bool]"]
-"""Judges a submission whose verdict is cached under a key; says also whether something that all share was used up."""
+Found = TypeVar("Found")
+RoundName = Literal["judge", "replay", "conclude"]
 _SUBMISSION_ERRNOS = (errno.EACCES, errno.EEXIST, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOTDIR)
 """System errors that a submission's names and folders can cause, and that affect no other submission."""
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of a submission on the machine that ran it: a verdict, or what its replays have shown; how it was
+    sandboxed, and whether something that all share was used up: then it says nothing about another time."""
+
+    verdict: Verdict | None = None
+    replayed: Replayed | None = None
+    sandbox: str = ""
+    was_short: bool = False
+
+
+@dataclass(frozen=True)
+class Begun:
+    """A submission that is to be run: its verdict will be cached under `key`. Of one that has been replayed, what that
+    has shown."""
+
+    submission: Submission
+    digest: str
+    key: str
+    replayed: Replayed | None = None
 
 
 @dataclass(frozen=True)
 class Grader:
     """How submissions to one assignment are judged: in a sandbox, unless the user declined it. `other_submissions`
     lists where in the course other people's work lies, relative to its root; `hidden` are folders besides the course's
-    own that no submission may read, even if they are on Python's path."""
+    own that no submission may read, even if they are on Python's path. In a copy of the course, `known_base` is the
+    `base` of the course itself, and `turns_folder` what all graders of that machine share."""
 
     assignment: Assignment
     rubric: Rubric
@@ -102,21 +116,25 @@ class Grader:
     other_submissions: tuple[Path, ...] = ()
     hidden: tuple[str, ...] = ()
     device_memory: float = 0.0
+    known_base: str = ""
+    turns_folder: Path | None = None
+    ended: threading.Event | None = field(default=None, compare=False)
+    """Set once nothing more is to be judged for this one, while others may go on in this process."""
     run: str = field(default_factory=new_token, compare=False)
     """Tells what this run has stored from what others have."""
 
     def __call__(self, item: SubmissionRef) -> Judged:
         """Judge a submission. An error of goldsmith's own is an `error` verdict; a fault of this machine is raised."""
-        return self._guarded(item, lambda submission, key: self._judge(submission, check))
+        return self._guarded(item, "judge")
 
     def replay(self, item: SubmissionRef) -> Judged:
         """Replay the cases of a submission. It is `pending` if it has to be given some of gold's intermediate values
         before there is a verdict; else it is judged."""
-        return self._guarded(item, self._replay)
+        return self._guarded(item, "replay")
 
     def conclude(self, item: SubmissionRef) -> Judged:
         """Judge a submission that is `pending`; nothing that it is given now changes what its cases have shown."""
-        return self._guarded(item, self._conclude)
+        return self._guarded(item, "conclude")
 
     def forget(self, pending: Iterable[str]) -> None:
         """Remove what was stored of submissions that were `pending`, and what interrupted runs have left for long."""
@@ -124,44 +142,79 @@ class Grader:
             self._replayed.remove(key)
         self._replayed.evict(_MAX_AGE_S, is_replayed)
 
-    def _guarded(self, item: SubmissionRef, judge: Judge) -> Judged:
+    def _guarded(self, item: SubmissionRef, name: RoundName) -> Judged:
         if self.sandboxed:
             probe().require()
+        return self.tried(item, lambda: self._grade(item, name))
+
+    def tried(self, item: SubmissionRef, do: Callable[[], Found]) -> Found | Judged:
+        """Do something with a submission. A bug of ours says nothing about it, and must not end the run."""
         verdict = None
         for _ in range(2):  # a retry helps where the failure was by chance
             try:
-                return self._grade(item, judge)
-            except _FATAL:
+                return do()
+            except FATAL:
                 raise
-            except Exception as error:  # a bug of ours says nothing about the submission, and must not end the run
+            except Exception as error:
                 verdict = failed(item.name, self.assignment.name, self.rubric, error)
         assert verdict is not None
         return Judged(verdict=verdict)
 
-    def _grade(self, item: SubmissionRef, judge: Judge) -> Judged:
+    def _grade(self, item: SubmissionRef, name: RoundName) -> Judged:
         with contextlib.ExitStack() as stack:
-            try:
-                submission = stack.enter_context(opened(self.assignment, item))
-                digest = digest_of(submission)
-            except (*_FATAL, CannotWrite) as error:
-                if not isinstance(error, OSError) or error.errno not in _SUBMISSION_ERRNOS:
-                    raise
-                why = f"it cannot be opened ({error.strerror})"
-                return Judged(verdict=rejected(item.name, self.assignment.name, self.rubric, why))
-            except GoldsmithError as problem:
-                return Judged(verdict=rejected(item.name, self.assignment.name, self.rubric, str(problem)))
-            key = content_key([self.base, digest, submission.choices])
-            found = self._cache.get(key) if self.keep else None
-            if found is not None:
-                verdict = msgspec.structs.replace(found.verdict, name=item.name)
-                return self._with_matches(verdict, submission, digest, found.sandbox, True)
-            judged, was_short = judge(submission, key)
-            if judged.pending:
-                return judged
-            if _follows_from_content(judged.verdict) and not was_short:
-                nameless = msgspec.structs.replace(judged.verdict, name="")
-                self._cache.put(key, msgspec.structs.replace(judged, verdict=nameless))
-            return self._with_matches(judged.verdict, submission, digest, judged.sandbox, False)
+            begun = self.begin(stack, item, name)
+            if isinstance(begun, Judged):
+                return begun
+            return self.end(begun, self.carry_out(name, begun.submission, begun.replayed))
+
+    def begin(self, stack: contextlib.ExitStack, item: SubmissionRef, name: RoundName) -> Begun | Judged:
+        """Open a submission, for as long as the stack is open, and look for what is known of it."""
+        try:
+            submission = stack.enter_context(opened(self.assignment, item))
+            digest = digest_of(submission)
+        except (*FATAL, CannotWrite) as error:
+            if not isinstance(error, OSError) or error.errno not in _SUBMISSION_ERRNOS:
+                raise
+            why = f"it cannot be opened ({error.strerror})"
+            return Judged(verdict=rejected(item.name, self.assignment.name, self.rubric, why))
+        except GoldsmithError as problem:
+            return Judged(verdict=rejected(item.name, self.assignment.name, self.rubric, str(problem)))
+        key = content_key([self.base, digest, submission.choices])
+        found = self._cache.get(key) if self.keep else None
+        if found is not None:
+            verdict = msgspec.structs.replace(found.verdict, name=item.name)
+            return self._with_matches(verdict, submission, digest, found.sandbox, True)
+        if name == "replay" and self.keep and self._replayed.get(key) is not None:
+            return Judged(verdict=_not_yet(submission, self.assignment), pending=key)
+        replayed = None
+        if name == "conclude":  # it may be that it could not be stored, or that somebody has removed it
+            own = self._replayed.get(content_key([key, self.run]))
+            replayed = own or (self._replayed.get(key) if self.keep else None)
+        return Begun(submission, digest, key, replayed)
+
+    def carry_out(self, name: RoundName, submission: Submission, replayed: Replayed | None) -> Outcome:
+        """Run a submission, on this machine."""
+        run = replay if name == "replay" else check
+        if replayed is not None:
+            run = functools.partial(conclude, replayed=replayed)
+        found, was_short = self._run(submission, run)
+        sandbox = _name(context_of(self).level)
+        if isinstance(found, Verdict):
+            return Outcome(verdict=found, sandbox=sandbox, was_short=was_short)
+        return Outcome(replayed=found, sandbox=sandbox, was_short=was_short)
+
+    def end(self, begun: Begun, outcome: Outcome) -> Judged:
+        """Cache what came of a submission, wherever it was run."""
+        if outcome.verdict is None:
+            assert outcome.replayed is not None
+            can_be_kept = not outcome.was_short and _can_be_kept(outcome.replayed.verdicts.values())
+            store = begun.key if self.keep and can_be_kept else content_key([begun.key, self.run])
+            self._replayed.put(store, outcome.replayed)
+            return Judged(verdict=_not_yet(begun.submission, self.assignment), pending=store)
+        if _follows_from_content(outcome.verdict) and not outcome.was_short:
+            nameless = msgspec.structs.replace(outcome.verdict, name="")
+            self._cache.put(begun.key, Judged(verdict=nameless, sandbox=outcome.sandbox))
+        return self._with_matches(outcome.verdict, begun.submission, begun.digest, outcome.sandbox, False)
 
     def _with_matches(self, verdict: Verdict, submission: Submission, digest: str, sandbox: str, kept: bool) -> Judged:
         """Add to a verdict what its parts have of the solution, for staff."""
@@ -169,58 +222,32 @@ class Grader:
         with contextlib.suppress(Exception):  # only a remark, about files that may contain anything
             code = [item for item in submission.placed if item.target.suffix == ".py"]
             files = read_code(code, lambda name: (self.assignment.starter / name).is_file())
-            found = matches(_parts_of(self), files, lambda place: shown_place(place, code))
+            found = matches(parts_of(self), files, lambda place: shown_place(place, code))
         return Judged(verdict=verdict, digest=digest, sandbox=sandbox, matches=found, kept=kept)
-
-    def _replay(self, submission: Submission, key: str) -> tuple[Judged, bool]:
-        store = key if self.keep else content_key([key, self.run])
-        if self.keep and self._replayed.get(store) is not None:
-            return Judged(verdict=_not_yet(submission, self.assignment), pending=store), False
-        found, was_short = self._run(submission, replay)
-        if isinstance(found, Verdict):
-            return self._judged(found), was_short
-        if was_short or not _can_be_kept(found.verdicts.values()):
-            store = content_key([key, self.run])
-        self._replayed.put(store, found)
-        return Judged(verdict=_not_yet(submission, self.assignment), pending=store), was_short
-
-    def _conclude(self, submission: Submission, key: str) -> tuple[Judged, bool]:
-        replayed = self._replayed.get(content_key([key, self.run])) or (self._replayed.get(key) if self.keep else None)
-        if replayed is None:  # it could not be stored, or somebody has removed it
-            return self._judge(submission, check)
-        return self._judge(submission, functools.partial(conclude, replayed=replayed))
-
-    def _judge(
-        self, submission: Submission, judge: Callable[[Target, Submission, Request], Verdict]
-    ) -> tuple[Judged, bool]:
-        verdict, was_short = self._run(submission, judge)
-        return self._judged(verdict), was_short
-
-    def _judged(self, verdict: Verdict) -> Judged:
-        return Judged(verdict=verdict, sandbox=_name(_context(self).level))
 
     def _run(self, submission: Submission, judge: Callable[[Target, Submission, Request], Found]) -> tuple[Found, bool]:
         """Run a submission beside others; once more, alone, if it failed for want of something that all share.
 
         Return what was found, and whether something was still wanting: then it says nothing about another time.
         """
-        context, folder = _context(self), self.assignment.course.state_folder / "turns"
+        context, check_stopped = context_of(self), self.check_stopped
+        folder = self.turns_folder or self.assignment.course.state_folder / "turns"
         was_short = threading.Event()
-        on_device = functools.partial(turns.on_device, folder, self.sandbox.device_turns, context.check_stopped)
+        on_device = functools.partial(turns.on_device, folder, self.sandbox.device_turns, check_stopped)
 
         def found() -> Found:
             was_short.clear()
-            request = self._request(context, lambda: _solution_failures(self), was_short.set)
+            request = self.request(context, lambda: solution_failures(self), was_short.set)
             return judge(self.target, submission, request)
 
-        with turns.beside_others(folder, context.check_stopped), on_device():
+        with turns.beside_others(folder, check_stopped), on_device():
             first = found()
         if not was_short.is_set() or (isinstance(first, Verdict) and first.outcome == AGREES):
             return first, False
-        with turns.alone(folder, context.check_stopped), on_device():
+        with turns.alone(folder, check_stopped), on_device():
             return found(), was_short.is_set()
 
-    def _request(
+    def request(
         self,
         context: JudgingContext,
         solution_failures: SolutionFailures | None,
@@ -229,12 +256,17 @@ class Grader:
         return Request(
             opened=context.opened,
             fork_server=context.fork_server,
-            watcher=Watcher(on_tick=context.check_stopped, on_shortage=on_shortage),
+            watcher=Watcher(on_tick=self.check_stopped, on_shortage=on_shortage),
             confined=None if context.level is None else self.sandbox.policy(context.level),
             temporary_folder=context.temporary_folder,
             hidden_files=self.other_submissions,
             solution_failures=solution_failures,
         )
+
+    def check_stopped(self) -> None:
+        """Raise `Stopped` once the run has been interrupted."""
+        if stopped.is_set() or (self.ended is not None and self.ended.is_set()):
+            raise Stopped
 
     @functools.cached_property
     def target(self) -> Target:
@@ -258,7 +290,7 @@ class Grader:
     @functools.cached_property
     def base(self) -> str:
         """Return the cache key of the same."""
-        return self.ingredients.key
+        return self.known_base or self.ingredients.key
 
     @property
     def _cache(self) -> ContentCache[Judged]:
@@ -293,102 +325,6 @@ def rubric_for(assignment: Assignment, *, allow_stale: bool) -> Rubric:
     gold = open_gold(resolve(assignment), Submission(""), allow_stale=allow_stale)
     rubric = rubric_of(assignment, list(gold), gold.manifest.provenance.written, parts_shown(gold))
     return with_hollow(rubric, gold)
-
-
-_parts: dict[str, list[SolutionPart]] = {}
-_contexts: dict[str, JudgingContext] = {}
-_solutions: dict[str, Mapping[str, Failure] | None] = {}
-"""All are keyed by `Grader.base`: a worker may outlive many runs, with different gold and sandbox layers."""
-
-
-def _parts_of(grader: Grader) -> list[SolutionPart]:
-    """Return the solution's parts that submissions are compared with, read once in each process."""
-    if grader.base not in _parts:
-        _parts[grader.base] = parts_to_write(grader.assignment)
-    return _parts[grader.base]
-
-
-def _solution_failures(grader: Grader) -> Mapping[str, Failure] | None:
-    """Return how the solution fails in this sandbox, by case; None if there is no solution here. It is run once in each
-    process, when a submission first fails as if by no fault of its own, and apart from all submissions: what it is in
-    lies where none of them can look."""
-    with _trying:
-        if grader.base not in _solutions:
-            _solutions[grader.base] = _run_solution(grader)
-        return _solutions[grader.base]
-
-
-def _run_solution(grader: Grader) -> Mapping[str, Failure] | None:
-    assignment, target = grader.assignment, grader.target
-    if target.solution is None or not target.solution.is_here:
-        return None
-    try:
-        context = JudgingContext.of(grader)
-        try:
-            with submitted_copy(assignment, target.placed) as submission:
-                return failures_of(check(target, submission, grader._request(context, None)))
-        finally:
-            context.close()
-    except GoldsmithError:  # gold was made from another state of the solution: nothing is known of this one
-        return None
-
-
-_trying = threading.Lock()
-_opening = threading.Lock()
-_is_open = threading.Lock()
-
-
-def _context(grader: Grader) -> JudgingContext:
-    with _opening:
-        if grader.base not in _contexts:
-            _close_idle()
-            _contexts[grader.base] = JudgingContext.of(grader)
-            atexit.register(close_contexts)  # a cluster's worker may end at any time
-        _contexts[grader.base].used = time.monotonic()
-        return _contexts[grader.base]
-
-
-def _close_idle() -> None:
-    """Close contexts that have been idle for long: workers are not told when a run is over."""
-    for base, context in list(_contexts.items()):
-        if time.monotonic() - context.used > _IDLE_S:
-            context.close()
-            del _contexts[base]
-            _parts.pop(base, None)
-            _solutions.pop(base, None)
-
-
-@contextlib.contextmanager
-def judging_contexts() -> Iterator[None]:
-    """Let submissions be judged in this process while the context lasts, then close all that was opened. The garbage
-    collector runs less often meanwhile: gold is many objects, none of them garbage."""
-    if _is_open.locked():  # by this run: it ends with what is around it
-        yield
-        return
-    stopped.clear()
-    before = gc.get_threshold()
-    gc.set_threshold(_GC_THRESHOLD_OBJECTS)
-    limit_malloc_arenas()
-    try:
-        with _is_open:
-            yield
-    finally:
-        gc.set_threshold(*before)
-        close_contexts()
-
-
-def stop() -> None:
-    """Judge no more in this process: running checks end at their next poll."""
-    stopped.set()
-
-
-def close_contexts() -> None:
-    with _opening:
-        for context in _contexts.values():
-            context.close()
-        _contexts.clear()
-        _parts.clear()
-        _solutions.clear()
 
 
 def _name(level: Level | None) -> str:

@@ -71,11 +71,6 @@ class JudgingContext:
             fork_server.preload_files([input_file(case, given) for case in opened.golds.values()])
             return cls(dataclasses.replace(opened, given=given), fork_server, temporary_folder, level, stack.pop_all())
 
-    def check_stopped(self) -> None:
-        """Raise `Stopped` once the run has been interrupted."""
-        if stopped.is_set():
-            raise Stopped
-
     def close(self) -> None:
         self.closing.close()
 

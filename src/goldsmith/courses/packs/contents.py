@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import msgspec
 
+from goldsmith.check.course_files import private_files, public_files
 from goldsmith.check.provided_code import Provided, changed_by_solution, changed_record, left_record
 from goldsmith.courses.grade.grader import rubric_for
 from goldsmith.courses.guard.public_file import PublicFile
@@ -16,13 +17,11 @@ from goldsmith.courses.layout.resolve import resolve
 from goldsmith.errors.gold import CannotWrite
 from goldsmith.errors.packs import PackShowsSolution
 from goldsmith.generate.freshness import require_fresh
-from goldsmith.gold.manifest import MANIFEST, Manifest, read_manifest
-from goldsmith.targets.target import CONFIG_FILE, PROJECT_FILE, Submission, Target
-from goldsmith.workspace.selection import needed_files
+from goldsmith.gold.manifest import Manifest, read_manifest
+from goldsmith.targets.target import Submission, Target
 
 COURSE = "course"
 """The folder in a pack that the course's files are in."""
-README = "README.md"
 
 
 def course_files(assignment: Assignment) -> dict[str, bytes]:
@@ -35,33 +34,16 @@ def course_files(assignment: Assignment) -> dict[str, bytes]:
     manifest = read_manifest(assignment.gold)
     rubric_for(assignment, allow_stale=False)  # raises where settings and gold do not fit
     try:
-        public = dict(_public(assignment, target, manifest))
-        private = dict(_private(assignment, manifest))
+        public = _read(public_files(target, manifest))
+        private = _read(private_files(target, manifest))
     except OSError as error:
         raise CannotWrite(Path(error.filename or assignment.starter), error.strerror or str(error)) from None
     _refuse_solutions(assignment, public)
     return {**public, **private, **_from_solution(target, manifest)}
 
 
-def _public(assignment: Assignment, target: Target, manifest: Manifest) -> Iterator[tuple[str, bytes]]:
-    """Yield what submissions get next to their own files, and the course's settings."""
-    for inside, path in needed_files(target, manifest.provenance.reads, ()).items():
-        yield inside.as_posix(), path.read_bytes()
-    for name in (CONFIG_FILE, PROJECT_FILE):
-        path = assignment.course.root / name
-        if path.is_file():
-            yield name, path.read_bytes()
-
-
-def _private(assignment: Assignment, manifest: Manifest) -> Iterator[tuple[str, bytes]]:
-    """Yield the gold, and a recipe and adapter that are kept next to the solution."""
-    gold = assignment.gold
-    for name in (MANIFEST, README, *(entry.name for entry in manifest.files)):
-        if (gold / name).is_file():
-            yield assignment.course.relative(gold / name).as_posix(), (gold / name).read_bytes()
-    for path in (assignment.recipe, assignment.adapter):
-        if path.is_file():
-            yield assignment.course.relative(path).as_posix(), path.read_bytes()
+def _read(files: Iterable[tuple[Path, Path]]) -> dict[str, bytes]:
+    return {inside.as_posix(): path.read_bytes() for inside, path in files}
 
 
 def _refuse_solutions(assignment: Assignment, files: Mapping[str, bytes]) -> None:

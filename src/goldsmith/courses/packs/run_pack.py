@@ -15,7 +15,6 @@ from pathlib import Path
 
 import msgspec
 
-from goldsmith.courses.grade.engines import Local
 from goldsmith.courses.grade.grade_class import GradingOptions, grade_all
 from goldsmith.courses.grade.grader import Grader, rubric_for
 from goldsmith.courses.grade.grades import Grade
@@ -25,6 +24,7 @@ from goldsmith.courses.layout.layout import Assignment, find_course
 from goldsmith.courses.layout.resolve import resolve
 from goldsmith.courses.packs.contents import COURSE
 from goldsmith.courses.packs.settings import Place, read_settings
+from goldsmith.engines.engine import Local
 from goldsmith.errors.base import COULD_NOT_RUN, GoldsmithError
 from goldsmith.errors.sandbox import NoPrivateNetwork, NoSandbox
 from goldsmith.foundation.log_injection import say

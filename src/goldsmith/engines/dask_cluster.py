@@ -1,52 +1,23 @@
-"""Engines that judge submissions, on this machine or on a Dask cluster. An engine takes a function and items, and
-yields each item with its result, in any order; nothing else is required of it."""
+"""The workers of a Dask cluster, running somewhere or started here."""
 
 from __future__ import annotations
 
 import contextlib
 import importlib.util
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from dataclasses import dataclass, field, replace
+from typing import Any
 
-from goldsmith.courses.grade.grader import Judged, judging_contexts, stop
-from goldsmith.courses.grade.submissions import SubmissionRef
-from goldsmith.errors.grade import DaskMissing, NoCluster, WorkersLost
-from goldsmith.foundation.ownership import new_token
-from goldsmith.foundation.parallel import as_they_end
+from goldsmith.engines.engine import Item, Result
+from goldsmith.engines.portable import Portable
+from goldsmith.engines.workers import Shipped, Workers
+from goldsmith.errors.engines import DaskMissing, NoCluster
 from goldsmith.workspace.temporary import private_folder
 
-Work = Callable[[SubmissionRef], Judged]
 _WITH_CERTIFICATES = ("tls://", "wss://")
 _ROLES = ("client", "scheduler", "worker")
-
-
-class Engine(Protocol):
-    """`run` yields every item once with its result; if it is closed early, it stops what is running."""
-
-    def run(self, work: Work, items: Sequence[SubmissionRef]) -> Generator[tuple[SubmissionRef, Judged]]: ...
-
-
-@runtime_checkable
-class Sessions(Protocol):
-    """An engine for which it pays to be run twice in a row: `session` keeps what a run has started for the next."""
-
-    def session(self) -> AbstractContextManager[None]: ...
-
-
-@dataclass(frozen=True)
-class Local:
-    """Threads that wait for children of one fork server. No dependency."""
-
-    jobs: int = 1
-
-    def session(self) -> AbstractContextManager[None]:
-        return judging_contexts()
-
-    def run(self, work: Work, items: Sequence[SubmissionRef]) -> Generator[tuple[SubmissionRef, Judged]]:
-        with judging_contexts():
-            yield from as_they_end(work, items, self.jobs, stop)
+_PATIENCE_S = 120.0
+"""Seconds without any worker after which a run ends: more than a minute without a network, and a nanny's restart."""
 
 
 @dataclass(frozen=True)
@@ -61,57 +32,55 @@ class Tls:
 
 @dataclass(frozen=True)
 class Dask:
-    """Workers of a Dask cluster, running at `scheduler` or started here. They must see the course and the submissions
-    under the same paths. If a worker is lost, another retries its submission, as often as the scheduler allows. With
-    `tls`, nothing is sent to a scheduler that has no valid certificate. A cluster that is started here always asks for
-    certificates: the loopback interface is open to every user of the machine, and who reaches a scheduler can have
-    its workers run code."""
+    """Workers of a Dask cluster, running at `scheduler` or started here. They need nothing of the course: what a run
+    takes is sent to each once, if its Python and its packages are those of this side. If a worker is lost, another
+    retries its item, up to `retries` times; `patience_s` is how long a run waits for workers where there are none. What
+    is worth knowing meanwhile is told to `tell`. With `tls`, nothing is sent to a scheduler that has no valid
+    certificate. A cluster that is started here always asks for certificates: the loopback interface is open to every
+    user of the machine, and who reaches a scheduler can have its workers run code."""
 
     scheduler: str = ""
     jobs: int = 1
     retries: int = 3
     tls: Tls | None = None
-    _open: list[Any] = field(default_factory=list, init=False, repr=False, compare=False)
+    patience_s: float = _PATIENCE_S
+    tell: Callable[[str], None] = field(default=lambda text: None, repr=False, compare=False)
+    at_once: int | None = None
+    shipped: Shipped = field(default_factory=Shipped, repr=False, compare=False)
+    _open: list[Workers] = field(default_factory=list, repr=False, compare=False)
 
     @contextlib.contextmanager
     def session(self) -> Iterator[None]:
-        """Stay connected, to the same cluster."""
-        with self._client() as client:
-            self._open.append(client)
+        """Stay connected, to the same cluster, whose workers keep what they have been sent."""
+        with self._workers() as workers:
+            self._open.append(workers)
             try:
                 yield
             finally:
                 self._open.clear()
 
-    def run(self, work: Work, items: Sequence[SubmissionRef]) -> Generator[tuple[SubmissionRef, Judged]]:
-        lost = []
-        round_ = new_token()  # the scheduler takes what has the same key for the same
-        with contextlib.nullcontext(self._open[0]) if self._open else self._client() as client:
-            from distributed import KilledWorker, as_completed
+    def run(self, work: Callable[[Item], Result], items: Sequence[Item]) -> Generator[tuple[Item, Result]]:
+        if not isinstance(work, Portable):
+            raise TypeError(f"{work!r} does not say what it takes to run elsewhere")
+        with contextlib.nullcontext(self._open[0]) if self._open else self._workers() as workers:
+            yield from workers.run(work, items, self.at_once)
 
-            futures = {
-                client.submit(
-                    work, item, pure=False, retries=self.retries, key=f"grade-{round_}-{number}-{item.name}"
-                ): item
-                for number, item in enumerate(items)
-            }
-            try:
-                for future in as_completed(list(futures)):
-                    try:
-                        judged = future.result()
-                    except KilledWorker:
-                        lost.append(futures[future].name)
-                    else:
-                        yield futures[future], judged
-                if lost:
-                    raise WorkersLost(sorted(lost))
-            finally:
-                client.cancel(list(futures), force=True)
+    def one_by_one(self) -> Dask:
+        return replace(self, at_once=1)
 
     @property
     def is_open_to_others(self) -> bool:
         """Say whether anyone who reaches the scheduler's address can use it."""
         return bool(self.scheduler) and not self.scheduler.startswith(_WITH_CERTIFICATES)
+
+    @contextlib.contextmanager
+    def _workers(self) -> Iterator[Workers]:
+        with self._client() as client:
+            workers = Workers(client, self.scheduler, self.patience_s, self.retries, self.tell, self.shipped)
+            try:
+                yield workers
+            finally:
+                workers.leave()
 
     @contextlib.contextmanager
     def _client(self) -> Iterator[Any]:
