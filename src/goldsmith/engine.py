@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from goldsmith.courses.grade.class_results import Class
 from goldsmith.courses.grade.collection import collect
 from goldsmith.courses.grade.grade_class import GradingOptions, grade_all
 from goldsmith.courses.grade.grader import Grader, Judged, rubric_for

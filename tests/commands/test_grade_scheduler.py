@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import importlib.util
 import json
 import os
@@ -10,20 +12,22 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from goldsmith.courses.grade.engines import Dask
 
 from goldsmith.courses.grade.collection import collect
 from goldsmith.courses.grade.grade_class import GradingOptions, grade_all
 from goldsmith.courses.grade.grader import Grader, rubric_for
 from goldsmith.courses.grade.grades import Grade
-from goldsmith.courses.grade.submissions import SubmissionRef
 from goldsmith.courses.layout.layout import Assignment, find_course
-from goldsmith.errors.grade import DaskMissing, WorkersLost
+from goldsmith.engines.dask_cluster import Dask
+from goldsmith.engines.portable import Parcel
+from goldsmith.errors.engines import DaskMissing, WorkersLost
 from goldsmith.generate.options import Options
 from goldsmith.sandbox.capabilities import probe
 from support.check_course import checked_course, hand_in
@@ -91,14 +95,14 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
     made.close()
 
 
-def grader_of(assignment: Assignment) -> Grader:
+def grader_of(assignment: Assignment, *, keep: bool = False) -> Grader:
     return Grader(
         assignment=assignment,
         rubric=rubric_for(assignment, allow_stale=False),
         options=Options(seed=42, threads=1, timeout=60),
         case_timeout=10.0,
         memory=4.0,
-        keep=False,
+        keep=keep,
     )
 
 
@@ -130,28 +134,31 @@ def test_a_worker_that_is_killed_half_way_costs_nobody_a_grade(
 
 
 @pytest.mark.long
-def test_a_submission_that_loses_its_workers_again_and_again_is_named_and_the_others_are_graded(
-    course: CourseOnDisk, handed_in: Path, tmp_path: Path
+def test_a_submission_that_loses_its_worker_too_often_is_named_and_a_second_run_goes_on(
+    course: CourseOnDisk, handed_in: Path, cluster: Cluster, tmp_path: Path
 ) -> None:
     assignment = find_course(course.root).assignment("hw1")
-    cluster = Cluster(tmp_path, workers=2, DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES="0")
     items = collect(assignment, [str(handed_in)], []).items[:6]
     graded: list[str] = []
     kill = killer_of(cluster.workers[0])
 
     def on_grade(grade: Grade, kept: bool) -> None:
         graded.append(grade.name)
-        kill()
+        threading.Timer(0.2, kill).start()  # by then it has the next one
 
-    try:
-        with pytest.raises(WorkersLost) as lost:
-            grade_all(GradingOptions(grader_of(assignment), items, tmp_path / "out", Dask(cluster.address), on_grade))
-    finally:
-        cluster.close()
-    assert sorted([*graded, *lost.value.names]) == [item.name for item in items]
-    names = ", ".join(lost.value.names)
+    first = GradingOptions(
+        grader_of(assignment, keep=True), items, tmp_path / "out", Dask(cluster.address, retries=0), on_grade
+    )
+    with pytest.raises(WorkersLost) as lost:
+        grade_all(first)
+    (name,) = lost.value.names
     assert graded
-    assert f"while they judged {names}, so the class is not finished" in str(lost.value)
+    assert name not in graded
+    assert f"while they worked on {name}, so the run is not finished" in str(lost.value)
+    again = dataclasses.replace(first, grader=grader_of(assignment, keep=True), engine=Dask(cluster.address))
+    result = grade_all(again)
+    assert [item.outcome for item in result.grades] == ["agrees", "differs"] * 3
+    assert result.kept == len(graded), "what was finished is not run again"
 
 
 # --- TLS --------------------------------------------------------------------------------------------------------------
@@ -279,7 +286,7 @@ def _listening() -> set[int]:
 def test_another_user_of_the_machine_gets_nothing_from_a_cluster_that_was_started_here() -> None:
     pytest.importorskip("cryptography")
     before = _listening()
-    running: Any = Dask(jobs=1).run(_temporary_folder, [SubmissionRef("ada", "ada")])
+    running: Any = Dask(jobs=1).run(_Peek(), ["ada"])
     try:
         _, folders = next(running)
         ports = sorted(_listening() - before)
@@ -291,15 +298,39 @@ def test_another_user_of_the_machine_gets_nothing_from_a_cluster_that_was_starte
     assert json.loads(told.stdout) == [], told.stderr
     assert len(ports) >= 3, "scheduler, nanny and worker"
     assert modes[0] == 0, "nobody else can enter the folder in which workers keep what they write"
+    assert modes[2] == 0, "nor the one that gold is in"
     assert not folders[0].exists()
+    assert not folders[2].exists()
 
 
-def _temporary_folder(item: SubmissionRef) -> Any:
-    """Return the folders that a worker writes to, outermost first."""
-    from distributed import get_worker
+class _Peek:
+    """Work that tells where a worker keeps its files."""
 
-    inner = Path(get_worker().local_directory)
-    return [next((path for path in inner.parents if path.parent.name.startswith("goldsmith-")), inner), inner]
+    def __call__(self, item: str) -> list[Path]:
+        raise AssertionError
+
+    def parcel(self) -> Parcel:
+        return Parcel(run="peek", files={}, versions=(), open=_PeekThere)
+
+    @contextlib.contextmanager
+    def sending(self, item: str) -> Iterator[Any]:
+        yield SimpleNamespace(order=item, size=0, received=lambda content: list(map(Path, content.decode().split("|"))))
+
+
+class _PeekThere:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def perform(self, order: str, folder: Path) -> bytes:
+        """Return the folders that a worker writes to, those of Dask outermost first, then that of a run."""
+        from distributed import get_worker
+
+        inner = Path(get_worker().local_directory)
+        outer = next((path for path in inner.parents if path.parent.name.startswith("goldsmith-")), inner)
+        return "|".join(map(str, (outer, inner, self.folder.parent))).encode()
+
+    def stop(self) -> None: ...
+    def close(self) -> None: ...
 
 
 def test_a_scheduler_without_certificates_is_told_to_be_open_to_others(course: CourseOnDisk, tmp_path: Path) -> None:
@@ -316,7 +347,7 @@ def test_what_a_cluster_of_its_own_lacks_is_named_with_how_to_get_it(monkeypatch
     found = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "cryptography" else found(name))
     with pytest.raises(DaskMissing) as lacking:
-        next(Dask().run(_temporary_folder, []))
+        next(Dask().run(_Peek(), []))
     assert str(lacking.value) == "--engine dask needs cryptography; install with `pip install cryptography`."
 
 

@@ -186,6 +186,9 @@ def grade(
         for name in config.packages:
             if not places_of(name):
                 raise bad_setting(chosen.course.root, ["packages"], f"{name} is not installed here")
+        stderr = open_console(no_color=no_color, stderr=True)
+        stderr.quiet = form == "autolab"  # which shows students all that is printed
+        where = engine.open(jobs or processors(), stderr.print)
         collected = collect(chosen, submissions, refs, reading=_reading(one, is_class))
         items = collected.items
         folder = output or chosen.course.grades_folder / chosen.name
@@ -196,9 +199,6 @@ def grade(
         canvas = _canvas_plan(chosen, items, folder, form, gradebook, column, names)
         if not allow_unsandboxed:
             probe().require()
-        stderr = open_console(no_color=no_color, stderr=True)
-        stderr.quiet = form == "autolab"  # which shows students all that is printed
-        where = engine.open(jobs or processors(), stderr.print)
         with contextlib.ExitStack() as stack:
             against = chosen
             if fresh:

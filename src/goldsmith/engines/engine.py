@@ -49,9 +49,9 @@ class Local:
     jobs: int = 1
 
     def run(self, work: Callable[[Item], Result], items: Sequence[Item]) -> Generator[tuple[Item, Result]]:
-        shared = isinstance(work, SharedWork)
-        with work.opened() if isinstance(work, SharedWork) else contextlib.nullcontext():
-            yield from as_they_end(work, items, self.jobs, work.stop if shared else lambda: None)
+        shared = work if isinstance(work, SharedWork) else None
+        with shared.opened() if shared else contextlib.nullcontext():
+            yield from as_they_end(work, items, self.jobs, shared.stop if shared else lambda: None)
 
     def one_by_one(self) -> Local:
         return Local(1)

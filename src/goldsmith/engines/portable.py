@@ -17,7 +17,7 @@ import msgspec
 
 from goldsmith.workspace.snapshot import file_hash
 
-Result = TypeVar("Result")
+Result_co = TypeVar("Result_co", covariant=True)
 
 Trouble = Literal["", "forgotten", "full", "machine", "failed"]
 """Why there is no answer: the worker has nothing of this run (any more); its disk is full; something else is wrong with
@@ -70,16 +70,16 @@ class Parcel:
         }
 
 
-class Sending(Protocol[Result]):
+class Sending(Protocol[Result_co]):
     """One item on its way: its `order` for a `Place`, about how many bytes that is, and what becomes of the answer."""
 
     order: Any
     size: int
 
-    def received(self, content: bytes) -> Result:
+    def received(self, content: bytes) -> Result_co:
         """Check and keep an answer; raise `msgspec.DecodeError` if it is none."""
 
-    def failed(self, why: str) -> Result:
+    def failed(self, why: str) -> Result_co:
         """Return the result where goldsmith itself failed on the item."""
 
 
