@@ -10,8 +10,9 @@ What happens in `goldsmith grade`:
    a class; `courses/grade/submissions.py` opens each, follows no link in it, and copies it once;
    `courses/grade/archives.py` unpacks archives without trusting them, and `courses/submissions/size_limits.py` counts
    folders, archives and revisions while they are listed.
-2. `courses/grade/engines.py` runs a `Grader` (`courses/grade/grader.py`) on each: in threads here, or on a Dask
-   cluster's workers. A grader can be sent to another process; what it needs there it opens there, once.
+2. An engine (`engines/`) runs a `Grader` (`courses/grade/grader.py`) on each: in threads here, or on a Dask cluster's
+   workers, which are sent what that takes (`courses/grade/rounds.py`). What it needs in a process it opens once
+   (`courses/grade/open_contexts.py`).
    `courses/grade/grade_class.py` has it run in two rounds, `replay` and `conclude`, so that nobody is given values of
    gold's before everybody's cases are judged; `check/replayed.py` is what lies between. What failed for want of
    something shared (`check/shortages.py`) runs again, alone (`courses/grade/turns.py`).
