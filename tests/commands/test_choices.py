@@ -139,6 +139,65 @@ def test_whole_numbers_in_rows_of_a_tie_are_doubted(tmp_path: Path) -> None:
         assert checked(course, code)["outcome"] == outcome
 
 
+EQUAL = """
+    import numpy as np
+
+    WEIGHTS = np.random.default_rng(3).normal(size=(24, 17)).astype(np.float32)
+    WEIGHTS[:, 2] *= 2
+    WEIGHTS[:, 11] = WEIGHTS[:, 2]
+
+
+    def scale(x):
+        scores = x @ WEIGHTS
+        best = scores.argmax(-1)
+        return scores, best, x[:, :5] * (1 + best[:, None]).astype(x.dtype), 10 * best, np.bincount(best, minlength=17)
+"""
+FOLLOWING = """
+    @gs.case
+    def gold_output(case):
+        x = case.input("x", lambda: np.random.randn(40, 24).astype(np.float32))
+        scores, best, y, labels, counts = scale(x)
+        case.choice("best", best, scores=scores)
+        for name, value in (("y", y), ("labels", labels), ("counts", counts), ("share", float(counts[2]) / 40)):
+            case.record(name, value)
+"""
+
+
+@pytest.fixture(scope="module")
+def equal(tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:
+    course = numpy_course(tmp_path_factory.mktemp("equal") / "course")
+    course.write({RECIPE_FILE: recipe(FOLLOWING), SOLUTION_FILE: EQUAL})
+    return course.with_gold(calibrate=True)
+
+
+@pytest.mark.parametrize(
+    ("edits", "outcome"),
+    [
+        ({}, "inconclusive"),
+        ({"10 * best": "np.where(best == 11, -9, 10 * best)"}, "inconclusive"),
+        ({"10 * best": "10 * best + 1"}, "differs"),
+        ({"x[:, :5] *": "1.1 * x[:, :5] *"}, "differs"),
+        ({"x[:, :5] *": "np.float32(np.nan) * x[:, :5] *"}, "differs"),
+        ({"return scores": "best[0] = (best[0] + 1) % 17\n        return scores"}, "differs"),
+        ({"x[:, :5]": "x[:, :4]"}, "differs"),
+    ],
+    ids=["right", "doubtful", "labels", "values", "nan", "choice", "shape"],
+)
+def test_what_follows_from_equal_scores_fails_nobody_and_passes_nobody(
+    equal: CourseOnDisk, edits: dict[str, str], outcome: str
+) -> None:
+    """Scores that are equal in float64, too: values, whole numbers, counts and single numbers that follow."""
+    code = EQUAL.replace("scores.argmax(-1)", "16 - scores[:, ::-1].argmax(-1)")
+    for old, new in edits.items():
+        assert old in code
+        code = code.replace(old, new)
+    verdict = checked(equal, code)
+    assert verdict["outcome"] == outcome, verdict["cases"][0]["reason"]
+    if not edits:
+        assert "tie" in verdict["cases"][0]["reason"]
+        assert checked(equal, EQUAL)["outcome"] == "agrees"
+
+
 def test_another_dtype_is_never_a_tie(kinds: CourseOnDisk) -> None:
     course_of_kinds = load_gold(kinds.gold())["found"]
     gold = course_of_kinds.output["best"]

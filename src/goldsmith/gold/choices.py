@@ -87,6 +87,11 @@ class Choice(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
         """Return what a recipe says of it, without what was measured."""
         return msgspec.structs.replace(self, positions=0, close=0, branches=())
 
+    @property
+    def step_axis(self) -> int | None:
+        """Return the axis of the steps among those of the positions, once neither counts from the end."""
+        return self.steps - 1 if self.steps is not None and self.count and self.steps > self.axis else self.steps
+
 
 class Misfit(ValueError):
     """Scores that a choice cannot have been made by; the message continues the name of the choice."""
@@ -142,14 +147,10 @@ class Layout:
     def _by_row(self, array: Any) -> Any:
         import numpy as np
 
-        if self._step is None:
+        step = self.choice.step_axis
+        if step is None:
             return array.reshape(-1, 1, array.shape[-1])
-        return np.moveaxis(array, self._step, -2).reshape(-1, array.shape[self._step], array.shape[-1])
-
-    @property
-    def _step(self) -> int | None:
-        steps, axis = self.choice.steps, self.choice.axis
-        return steps if steps is None or not self.choice.count or steps < axis else steps - 1
+        return np.moveaxis(array, step, -2).reshape(-1, array.shape[step], array.shape[-1])
 
 
 def first_problem(layout: Layout, value: Any, scores: Any) -> str:
@@ -192,6 +193,50 @@ def after_change(layout: Layout, difference: Any) -> Any:
         changed[:] = changed.any(axis=0)
     before = np.cumsum(changed, axis=1) - changed > 0
     return before[:, layout.lead :]
+
+
+@dataclass(frozen=True)
+class Change:
+    """Choices that are others than gold's and as right, or may be: `at` which positions, with all steps after them."""
+
+    choice: Choice
+    at: Any
+
+    @classmethod
+    def of(cls, choice: Choice, gold: Any, actual: Any) -> Change:
+        import numpy as np
+
+        if choice.unordered and choice.count:  # the same in another order is no other choice
+            gold, actual = np.sort(gold, axis=choice.axis), np.sort(actual, axis=choice.axis)
+        found = cls(choice, (gold != actual).any(axis=choice.axis) if choice.count else gold != actual)
+        step = choice.step_axis
+        if step is None:
+            return found
+        others = tuple(axis for axis in range(found.at.ndim) if axis != step)
+        at = found.at | found.at.any(axis=others, keepdims=True) if choice.together else found.at
+        return cls(choice, np.maximum.accumulate(at, axis=step))
+
+    def reaches(self, shape: Sequence[int]) -> list[Any]:
+        """List what of an array of that shape may follow, the least first: what has the same first axes as positions,
+        as their rows, as their first axis, and all from the first of that on. Of an array without such axes, all."""
+        import numpy as np
+
+        masks = [self.at] if self.choice.step_axis is None else [self.at, self.at.any(axis=self.choice.step_axis)]
+        fitting = [mask for mask in (_fitted(mask, tuple(shape)) for mask in masks) if mask is not None]
+        if not fitting:
+            return [np.ones((), dtype=bool)]
+        last = fitting[-1]
+        return [*fitting, last.any(axis=tuple(range(1, last.ndim))) if last.ndim > 1 else np.maximum.accumulate(last)]
+
+
+def _fitted(mask: Any, shape: tuple[int, ...]) -> Any:
+    """Return a mask over the first axes of a shape, which may be flattened in one of the two; None if none are."""
+    if mask.ndim and shape[: mask.ndim] == mask.shape:
+        return mask
+    for axes in range(1, len(shape) + 1) if mask.ndim else ():
+        if math.prod(shape[:axes]) == mask.size > 1 and 1 in (axes, mask.ndim):
+            return mask.reshape(shape[:axes])
+    return None
 
 
 def sampling_scores(probabilities: Any, uniforms: Any, axis: int) -> Array:

@@ -17,17 +17,19 @@ from goldsmith.gold.precision import computed_dtype, is_float64
 from goldsmith.gold.row_sets import in_order_of
 from goldsmith.gold.tolerances import BLIND
 from goldsmith.judge.bounds import TooMuchToJudge, spend
-from goldsmith.judge.choices import choice_notes, excuse_victims, judge_choices, unjudged_reason, without_rerouted
-from goldsmith.judge.criteria import Criteria, MayBeMissing, same_bits
+from goldsmith.judge.choices import Spared, changes, excuse_victims, judge_and_spare, judge_choices, spare_followers
+from goldsmith.judge.criteria import Criteria, MayBeMissing, are_the_same, same_bits
 from goldsmith.judge.decision import (
     BY_PRECISION,
     cancellation,
+    choice_notes,
     decide,
     inconclusive,
     is_rounding,
     moved_by_rounding,
     shown_path,
     undecided,
+    unjudged_reason,
 )
 from goldsmith.judge.follows_dtype import is_nudged, nudges, rounds_inside
 from goldsmith.judge.reduced_precision import coarser_dtype, is_unseen
@@ -220,15 +222,18 @@ def _judge(verdict: CaseVerdict, met: str, criteria: Criteria, replayed: CaseRun
         guessing,
         lambda: criteria.compare_plain(ordered, expected, guessing, first.facts.created),
     )
-    choices, arrays = gold.entry.choices or (), gold.choice_arrays
-    natural, chosen = judge_choices(natural, ordered, expected, choices, arrays, criteria.rounded_to)
-    rerouted = without_rerouted(natural, chosen, ordered, expected, choices)
-    if rerouted:
-        again = criteria.compare_plain({**ordered, **rerouted}, expected, guessing, first.facts.created)
-        again, _ = judge_choices(again, ordered, expected, choices, arrays, criteria.rounded_to)
-        natural, rerouted = (again, rerouted) if again.agrees else (natural, {})
-    notes += choice_notes(chosen, natural, choices)
-    notes += [f"{shown_path(path)} is not judged in rows that a tie sends elsewhere" for path in rerouted]
+    choices = gold.entry.choices or ()
+    own_dtype = criteria.own_dtype(natural)
+    wide, why_not = _in_float64(criteria, replayed, expected, guessing, own_dtype)
+    spared = judge_and_spare(
+        natural,
+        (ordered, expected, choices, gold.choice_arrays, criteria.rounded_to),
+        lambda found: criteria.compare_plain(found, expected, guessing, first.facts.created),
+        whole=wide.seen if wide is not None else (),
+        rowless=criteria.weight_like,
+    )
+    natural, chosen = spared.comparison, spared.chosen
+    notes += choice_notes(chosen, natural, choices) + spared.notes
     notes += [
         f"{shown_path(leaf.path)} is {leaf.actual_dtype}, gold's is {leaf.gold_dtype}: no difference between numbers"
         for leaf in natural.leaves
@@ -239,13 +244,12 @@ def _judge(verdict: CaseVerdict, met: str, criteria: Criteria, replayed: CaseRun
         met=met,
         natural=natural.leaves,
         leaves=natural.leaves,
-        judged_in=criteria.own_dtype(natural),
+        judged_in=own_dtype,
         notes=tuple(notes),
         chosen=chosen,
     )
     setting = criteria.ruler.setting if criteria.ruler else Setting()
     inside = coarser_dtype(gold, replayed, setting)
-    wide, why_not = _in_float64(criteria, replayed, expected, guessing, verdict.judged_in)
     if wide is None:
         verdict = msgspec.structs.replace(
             verdict,
@@ -255,10 +259,9 @@ def _judge(verdict: CaseVerdict, met: str, criteria: Criteria, replayed: CaseRun
     may_round = not is_unseen(replayed)
     if criteria.is_ruled:
         may_round = may_round and all(leaf.relative <= BLIND for leaf in natural.differing)
-    decided = criteria.with_ratio(decide(verdict, natural, wide, inside, may_round=may_round))
-    seen = {leaf.path for leaf in wide.leaves} if wide is not None else set[str]()
-    unseen = next((shown_path(path) for path in rerouted if path not in seen), "")
-    doubt = unjudged_reason(chosen) or (f"{unseen} is right but in rows that a tie sends elsewhere" if unseen else "")
+    decided = decide(verdict, natural, wide.comparison if wide is not None else None, inside, may_round=may_round)
+    doubt = unjudged_reason(chosen) or spared.doubt(wide)
+    decided = criteria.with_ratio(decided)
     return inconclusive(decided, doubt) if doubt and decided.outcome == AGREES else decided
 
 
@@ -268,7 +271,7 @@ def _distance(verdict: CaseVerdict) -> float:
 
 def _in_float64(
     criteria: Criteria, replayed: CaseRuns, expected: Mapping[str, Any], guessing: bool, dtype: str
-) -> tuple[Comparison | None, str]:
+) -> tuple[Spared | None, str]:
     """Compare with gold's float64 reference, or say why there is no comparison. Its own is `dtype`."""
     gold = criteria.gold
     run = replayed.runs.get("float64")
@@ -294,13 +297,13 @@ def _in_float64(
     inner = _rounded_inside(criteria, replayed, actual, wanted, limits, dtype)
     if inner:
         return None, f"it rounds to {inner} inside, whatever it is given"
-    comparison = criteria.compare_once(
-        "float64",
-        [replayed.first, run],
-        guessing,
-        lambda: compare(actual, wanted, tolerances=limits, noisy=gold.noisy, equal_nan=list(wanted), guessing=guessing),
-    )
-    return comparison, ""
+
+    def compared(found: Mapping[str, Any]) -> Comparison:
+        return compare(found, wanted, tolerances=limits, noisy=gold.noisy, equal_nan=list(wanted), guessing=guessing)
+
+    comparison = criteria.compare_once("float64", [replayed.first, run], guessing, lambda: compared(actual))
+    changed = changes(run.values, beside, gold.entry.choices or (), gold.choice_arrays, exact=wanted)
+    return spare_followers(Spared(comparison), changed, actual, wanted, compared, rowless=criteria.weight_like), ""
 
 
 def _rounded_inside(
@@ -352,7 +355,7 @@ def _with_side_effects(verdict: CaseVerdict, criteria: Criteria, replayed: CaseR
     traced_alike = not criteria.dtype  # a trace is in gold's own dtype
     for run in (run for run in SECOND_RUNS if run in replayed.runs and (traced_alike or run != "traced")):
         second, _ = _select_leaves(replayed.values(run), criteria.expected)
-        if _are_the_same(first, second):
+        if are_the_same(first, second):
             continue
         second = in_order_of(first, second, criteria.gold.entry.unordered or ())
         again = criteria.compare_again(second, first)
@@ -385,16 +388,3 @@ def _with_side_effects(verdict: CaseVerdict, criteria: Criteria, replayed: CaseR
 
 def _first_few(names: Sequence[str]) -> str:
     return f"{', '.join(names[:3])}{' …' if len(names) > 3 else ''}"
-
-
-def _are_the_same(one: Mapping[str, Any], two: Mapping[str, Any]) -> bool:
-    """Return whether two sets of leaves are certainly identical to the last bit."""
-    return one.keys() == two.keys() and all(_is_the_same(item, two[path]) for path, item in one.items())
-
-
-def _is_the_same(one: Any, two: Any) -> bool:
-    import numpy as np
-
-    if not isinstance(one, np.ndarray) or not isinstance(two, np.ndarray):
-        return type(one) in (bool, int, str) and type(one) is type(two) and bool(one == two)
-    return one.dtype == two.dtype and one.shape == two.shape and one.tobytes() == two.tobytes()

@@ -5,20 +5,20 @@ What a submission scored plays no part here: it could call everything equal. Its
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 
 from goldsmith.comparison.results import Comparison
-from goldsmith.foundation.wording import count_of
 from goldsmith.frameworks.framework import arrays_of
 from goldsmith.gold.arrays import as_numpy, is_array
 from goldsmith.gold.choices import (
     BRANCH_PREFIX,
     SCORES_PREFIX,
     WIDTHS_PREFIX,
+    Change,
     Choice,
     Layout,
     Ruling,
@@ -29,6 +29,7 @@ from goldsmith.gold.precision import computed_dtype
 from goldsmith.gold.safetensors_reader import Bfloat16
 from goldsmith.judge.bounds import spend
 from goldsmith.judge.decision import shown_path
+from goldsmith.judge.policy import FINER
 from goldsmith.judge.reduced_precision import eps_of
 from goldsmith.judge.verdicts import ChoiceVerdict
 
@@ -97,31 +98,155 @@ def excuse_victims(
     return found, excused
 
 
-def without_rerouted(
-    comparison: Comparison,
-    chosen: Sequence[ChoiceVerdict],
+def changes(
     actual: Mapping[str, Any],
     expected: Mapping[str, Any],
     choices: Sequence[Choice],
-) -> dict[str, Any]:
-    """Return what differs with gold's rows where a choice is another and a tie: a token that goes to another expert
-    comes back otherwise, and nobody is to blame for that."""
+    arrays: Mapping[str, Any],
+    rounded_to: str = "",
+    exact: Mapping[str, Any] | None = None,
+) -> list[Change]:
+    """List the choices that are others than gold's and not wrong. Of a run in float64, `exact` are the scores there."""
+    found = []
+    for choice in choices:
+        both = (actual.get(choice.path), expected.get(choice.path))
+        if not choice.positions or not all(map(_is_numeric, both)):
+            continue
+        theirs, own = (as_numpy(item) for item in both)
+        if theirs.shape != own.shape or theirs.dtype.kind not in "iu" or (theirs == own).all():
+            continue
+        width, scores = f"{WIDTHS_PREFIX}{choice.path}", dict(expected)
+        if exact and choice.scores in exact and width in arrays:
+            arrays = {**arrays, width: arrays[width] * FINER}
+            scores[choice.scores] = exact[choice.scores]
+        if _judged(choice, own, theirs, arrays, scores, rounded_to).wrong:
+            continue
+        change = Change.of(choice, own, theirs)
+        found += [change] if change.at.any() else []
+    return found
+
+
+@dataclass(frozen=True)
+class Spared:
+    """A comparison without what may follow from choices that are others and as right, the verdicts on choices, and what
+    was left out: by path, whether as a whole."""
+
+    comparison: Comparison
+    chosen: tuple[ChoiceVerdict, ...] = ()
+    left_out: Mapping[str, bool] = field(default_factory=dict)
+
+    @property
+    def seen(self) -> set[str]:
+        return {leaf.path for leaf in self.comparison.leaves} - self.left_out.keys()
+
+    @property
+    def notes(self) -> list[str]:
+        found = []
+        for whole, why in (
+            (False, " in rows that a tie sends elsewhere"),
+            (True, ": a choice that is a tie may lead to it"),
+        ):
+            paths = [shown_path(path) for path, item in self.left_out.items() if item == whole]
+            more = f" (and {len(paths) - 1} more)" if len(paths) > 1 else ""
+            found += [f"{path}{more} is not judged{why}" for path in paths[:1]]
+        return found
+
+    def doubt(self, wide: Spared | None) -> str:
+        """Say what nobody has judged; empty if there is none. Rows that were left out are judged in float64."""
+        for path, whole in self.left_out.items():
+            if whole:
+                return f"{shown_path(path)} differs, and a choice that is a tie may lead to it"
+            if wide is None or path not in wide.seen:
+                return f"{shown_path(path)} is right but in rows that a tie sends elsewhere"
+        return "" if wide is None or not wide.left_out else wide.doubt(None)
+
+
+def spare_followers(
+    judged: Spared,
+    changed: Sequence[Change],
+    actual: Mapping[str, Any],
+    expected: Mapping[str, Any],
+    again: Callable[[Mapping[str, Any]], Spared | Comparison],
+    whole: Collection[str] = (),
+    rowless: Collection[str] = (),
+) -> Spared:
+    """Compare `again` what differs, with gold's values where it may follow from a `changed` choice: as few of them as
+    make it agree. That is nobody's fault, and is not judged. Of what is `rowless`, and of what is judged `whole` in
+    float64, it may be all of it: a gradient is there or not."""
     import numpy as np
 
-    found: dict[str, Any] = {}
-    ties = {item.path for item in chosen if item.ties and not item.wrong and not item.unjudged}
-    for choice in (item for item in choices if item.path in ties and item.steps is None):
-        rows = as_numpy(actual[choice.path]) != as_numpy(expected[choice.path])
-        rows = rows.any(axis=choice.axis) if choice.count else rows
-        for leaf in comparison.differing:
-            own, theirs = expected.get(leaf.path), found.get(leaf.path, actual.get(leaf.path))
-            has_values = leaf.problem == "values" and leaf.actual_dtype == leaf.gold_dtype and _is_numeric(own)
-            has_rows = rows.ndim > 0 and tuple(leaf.gold_shape)[: rows.ndim] == rows.shape
-            if has_values and has_rows and leaf.path != choice.scores:
-                changed = np.array(as_numpy(theirs))
-                changed[rows] = as_numpy(own)[rows]
-                found[leaf.path] = _like(changed, theirs)
-    return found
+    comparison, reaches = judged.comparison, dict[str, list[Any]]()
+    for leaf in comparison.differing if changed else ():
+        causes = [item for item in changed if leaf.path not in (item.choice.scores, item.choice.path)]
+        alike = leaf.problem == "values" and leaf.actual_dtype == leaf.gold_dtype
+        unused = leaf.path in rowless and any(it.get(leaf.path) is None for it in (actual, expected))
+        if not causes or not (alike or unused):
+            continue
+        shape = () if leaf.path in rowless else tuple(leaf.gold_shape)
+        each = [item.reaches(shape) for item in causes]
+        ranks = range(max(map(len, each)))
+        reaches[leaf.path] = [_joined([item[min(rank, len(item) - 1)] for item in each]) for rank in ranks]
+        reaches[leaf.path] += [np.ones((), dtype=bool)] * (leaf.path in whole)
+    if not reaches:
+        return judged
+    found, at = dict(actual), dict.fromkeys(reaches, 0)
+    while True:
+        for path, rank in at.items():
+            rows, found[path] = reaches[path][rank], expected[path]
+            if rows.ndim:
+                numbers = np.array(as_numpy(actual[path]))
+                numbers[rows] = as_numpy(expected[path])[rows]
+                found[path] = _like(numbers, actual[path])
+        said = again(found)
+        now, verdicts = (said.comparison, said.chosen) if isinstance(said, Spared) else (said, ())
+        wrong = [path for path in at if not next(leaf.agrees for leaf in now.leaves if leaf.path == path)]
+        for path in wrong:
+            at[path] += 1
+        lost = {path for path in wrong if at[path] == len(reaches[path])}
+        at = {path: rank for path, rank in at.items() if path not in lost}
+        found |= {path: actual[path] for path in lost}
+        if not wrong or not at:
+            break
+    own = {leaf.path: leaf for leaf in comparison.leaves}
+    leaves = tuple(leaf if leaf.path in at else own[leaf.path] for leaf in now.leaves)
+    before = {item.path: item for item in judged.chosen}
+    kept = (item for item in verdicts if item.path in at)
+    return Spared(
+        Comparison(leaves),
+        tuple({**before, **{item.path: item for item in kept}}[path] for path in before),
+        {path: not reaches[path][rank].ndim for path, rank in at.items()},
+    )
+
+
+Sides = tuple[Mapping[str, Any], Mapping[str, Any], Sequence[Choice], Mapping[str, Any], str]
+"""A submission's values, gold's, its choices and what is kept of them, and the coarser dtype of a setting."""
+
+
+def judge_and_spare(
+    comparison: Comparison,
+    sides: Sides,
+    compare: Callable[[Mapping[str, Any]], Comparison],
+    whole: Collection[str] = (),
+    rowless: Collection[str] = (),
+) -> Spared:
+    """Judge choices and spare what follows them; `compare` compares other values than the submission's with gold's."""
+
+    def judged(comparison: Comparison, actual: Mapping[str, Any]) -> Spared:
+        return Spared(*judge_choices(comparison, actual, *sides[1:]))
+
+    found = judged(comparison, sides[0])
+    changed = () if found.comparison.agrees else changes(*sides)
+    return spare_followers(
+        found, changed, sides[0], sides[1], lambda it: judged(compare(it), it), whole=whole, rowless=rowless
+    )
+
+
+def _joined(masks: Sequence[Any]) -> Any:
+    """Return what is in any of some masks over first axes; all, if one is of all."""
+    import numpy as np
+
+    axes = min(mask.ndim for mask in masks)
+    return np.logical_or.reduce([mask.any(axis=tuple(range(axes, mask.ndim))) for mask in masks])
 
 
 def _is_numeric(leaf: Any) -> bool:
@@ -129,7 +254,6 @@ def _is_numeric(leaf: Any) -> bool:
 
 
 def _like(numbers: Any, template: Any) -> Any:
-    """Return numbers in the dtype and library of a template."""
     import numpy as np
 
     if isinstance(template, Bfloat16):
@@ -272,35 +396,3 @@ class _Walk:
                 prefix = f"{BRANCH_PREFIX}{self.layout.choice.path}:{number}"
                 return number, self.arrays[f"{prefix}:chosen"], self.arrays[f"{prefix}:scores"]
         return None
-
-
-def choice_notes(
-    verdicts: Sequence[ChoiceVerdict], comparison: Comparison, choices: Sequence[Choice], whose: str = "gold's"
-) -> list[str]:
-    """Say which choices are others than gold's and as right, and what was held to gold's exactly although it may have
-    been chosen."""
-    known = {choice.path for choice in choices}
-    ties = [
-        f"{count_of(item.ties, 'choice')} in {shown_path(item.path)} {'is' if item.ties == 1 else 'are'} not {whose} "
-        "and as right: rounding moves the scores there by more than they differ "
-        f"({item.close} of {item.positions} are so near)"
-        for item in verdicts
-        if item.ties and not item.wrong
-    ]
-    return ties + [
-        f"{shown_path(leaf.path)} is compared exactly: no scores are known that it was chosen by"
-        for leaf in comparison.differing
-        if leaf.problem == "values" and leaf.elements > 1 and "int" in leaf.gold_dtype and leaf.path not in known
-    ]
-
-
-def unjudged_reason(verdicts: Sequence[ChoiceVerdict]) -> str:
-    """Say of which choices nothing can be said; empty if something can be said of each."""
-    return next(
-        (
-            f"{item.unjudged} of {item.positions} choices in {shown_path(item.path)} are not judged: {item.why}"
-            for item in verdicts
-            if item.unjudged and not item.wrong
-        ),
-        "",
-    )

@@ -179,17 +179,27 @@ class Criteria:
     def optional(self) -> set[str]:
         """Return the paths of recorded weights that another implementation need not have, where they are recorded by
         name among others. A table that is a record by itself, or among other values, must be there."""
+        found: set[str] = set()
+        for names in self._weight_records:
+            free = {path for path, name in names.items() if self.may_be_missing(name, self.expected[path])}
+            found |= free if len(free) < len(names) else set()
+        return found
+
+    @cached_property
+    def weight_like(self) -> set[str]:
+        """Return the paths of what is recorded by the names of weights: weights themselves, or their gradients."""
+        return {path for names in self._weight_records for path in names}
+
+    @cached_property
+    def _weight_records(self) -> list[dict[str, str]]:
+        """List the records of which all items are named after weights: the names by path."""
         entry = self.gold.entry
         known = {name for weights in self.gold.initial_weights.values() for name, _ in walk(weights)}
         known |= {name for facts in entry.weights.values() for name in (*facts.buffers, *facts.withheld)}
         records: dict[str, dict[str, str]] = {}
         for path in self.expected:
             records.setdefault(entry.item_path(path), {})[path] = entry.path_in_item(path)
-        found: set[str] = set()
-        for names in records.values():
-            free = {path for path, name in names.items() if self.may_be_missing(name, self.expected[path])}
-            found |= free if len(free) < len(names) and known.issuperset(names.values()) else set()
-        return found
+        return [names for names in records.values() if known.issuperset(names.values())]
 
     @cached_property
     def variants(self) -> dict[str, Criteria]:
@@ -216,6 +226,19 @@ class Criteria:
 
 def same_bits(one: Any, two: Any) -> bool:
     return leaf_facts("", one).sha256 == leaf_facts("", two).sha256
+
+
+def are_the_same(one: Mapping[str, Any], two: Mapping[str, Any]) -> bool:
+    """Return whether two sets of leaves are certainly identical to the last bit."""
+    return one.keys() == two.keys() and all(_is_the_same(item, two[path]) for path, item in one.items())
+
+
+def _is_the_same(one: Any, two: Any) -> bool:
+    import numpy as np
+
+    if not isinstance(one, np.ndarray) or not isinstance(two, np.ndarray):
+        return type(one) in (bool, int, str) and type(one) is type(two) and bool(one == two)
+    return one.dtype == two.dtype and one.shape == two.shape and one.tobytes() == two.tobytes()
 
 
 def _is_inexact(value: Any) -> bool:

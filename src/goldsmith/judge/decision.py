@@ -7,11 +7,13 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from goldsmith.comparison.results import Comparison, LeafComparison
+from goldsmith.foundation.wording import count_of
+from goldsmith.gold.choices import Choice
 from goldsmith.gold.precision import last_place
 from goldsmith.gold.tolerances import BLIND, NOISY_SAFETY, SAFETY, Tolerance, blind_paths
 from goldsmith.judge.policy import FINEST, NEAR, ROUNDING, SHARPER
 from goldsmith.judge.reduced_precision import eps_of, explains
-from goldsmith.judge.verdicts import AGREES, DIFFERS, INCONCLUSIVE, Cancellation, CaseVerdict
+from goldsmith.judge.verdicts import AGREES, DIFFERS, INCONCLUSIVE, Cancellation, CaseVerdict, ChoiceVerdict
 
 _HALF = ("bfloat16", "float16", "complex32")
 OTHER_INPUTS = "record what it is made from, too, or choose inputs at which rounding moves it less"
@@ -144,6 +146,38 @@ def is_off_in_float64(verdict: CaseVerdict) -> bool:
 def natural_dtype(verdict: CaseVerdict) -> str:
     """Return the smallest floating dtype in which a case was compared in its own."""
     return coarsest_dtype(Comparison(verdict.natural))
+
+
+def choice_notes(
+    verdicts: Sequence[ChoiceVerdict], comparison: Comparison, choices: Sequence[Choice], whose: str = "gold's"
+) -> list[str]:
+    """Say which choices are others than gold's and as right, and what was held to gold's exactly although it may have
+    been chosen."""
+    known = {choice.path for choice in choices}
+    ties = [
+        f"{count_of(item.ties, 'choice')} in {shown_path(item.path)} {'is' if item.ties == 1 else 'are'} not {whose} "
+        "and as right: rounding moves the scores there by more than they differ "
+        f"({item.close} of {item.positions} are so near)"
+        for item in verdicts
+        if item.ties and not item.wrong
+    ]
+    return ties + [
+        f"{shown_path(leaf.path)} is compared exactly: no scores are known that it was chosen by"
+        for leaf in comparison.differing
+        if leaf.problem == "values" and leaf.elements > 1 and "int" in leaf.gold_dtype and leaf.path not in known
+    ]
+
+
+def unjudged_reason(verdicts: Sequence[ChoiceVerdict]) -> str:
+    """Say of which choices nothing can be said; empty if something can be said of each."""
+    return next(
+        (
+            f"{item.unjudged} of {item.positions} choices in {shown_path(item.path)} are not judged: {item.why}"
+            for item in verdicts
+            if item.unjudged and not item.wrong
+        ),
+        "",
+    )
 
 
 _NAMED_SECTIONS = ("gradients", "input_gradients", "weights", "loss")

@@ -19,6 +19,9 @@ measured is three times as large."""
 FINEST_OF_PARITY = 3e-7
 """The smallest tolerance in float64 between two models, of a tensor's size. Two right models agree to 1e-12 there, or
 to 6e-8 where they keep a table that was computed in float32; a wrong epsilon (1e-6 for 1e-12) makes a norm 5e-7 off."""
+FINER = 2.0**-29
+"""The share of the noise of scores in float32 that is left in a run in float64, which has 29 bits more. Coarser ones
+have less left of it; a choice is then a tie a little sooner there, which is doubt, and not a pass."""
 ROUNDING = 30.0
 """How far off a result in float32 may be if it is right in float64: that is a different order of operations, not a bug.
 It does not excuse code that computes in float16, which a run in float64 does not show. Why it is 30, and not 20 or 50,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -13,22 +13,25 @@ from goldsmith.comparison.api import compare
 from goldsmith.comparison.results import Comparison
 from goldsmith.gold.arrays import is_array, numbers_of
 from goldsmith.gold.safetensors_reader import Bfloat16
-from goldsmith.judge.choices import choice_notes, judge_choices, unjudged_reason
+from goldsmith.judge.choices import Spared, changes, judge_and_spare, spare_followers
 from goldsmith.judge.decision import (
     GIVE_TOLERANCE,
     cancellation,
+    choice_notes,
     coarsest_dtype,
     decide,
     inconclusive,
     moved_by_rounding,
     shown_path,
     undecided,
+    unjudged_reason,
 )
 from goldsmith.judge.policy import NEAR_BY_FEW_TRIALS
 from goldsmith.judge.verdicts import AGREES, DIFFERS, CaseVerdict, gravest
 from goldsmith.runs.implementation import GRADIENTS, INPUT_GRADIENTS, OUTPUT
 
 if TYPE_CHECKING:
+    from goldsmith.gold.choices import Choice
     from goldsmith.judge.evidence import Evidence
     from goldsmith.model_parity.both_sides import ParityRequest, Runs
     from goldsmith.model_parity.noise import Limits, Measured
@@ -113,17 +116,19 @@ class ValueJudge:
         """Compare the values whose path is `wanted`, and decide as for a case of gold's."""
         natural = self._compared(runs.mine.values, runs.theirs.values, measured.own, wanted)
         choices = () if self.request.tolerance_given else measured.own.choices
-        natural, chosen = judge_choices(natural, runs.theirs.values, runs.mine.values, choices, measured.own.arrays)
-        wide = None
-        if runs.wide is not None and not self.request.tolerance_given:
-            exact = [
-                {path: numbers_of(value) for path, value in ran.values.items() if is_inexact(value)}
-                for ran in runs.wide
-            ]
-            wide = self._compared(exact[0], exact[1], measured.wide, wanted)
-            wide = wide if wide.leaves else None
-        if wide is not None:
-            self.in_float64[name] = wide.agrees
+        sides = (runs.theirs.values, runs.mine.values, choices, measured.own.arrays, "")
+        exact = self._in_float64(runs, measured, choices, wanted)
+        wide = exact.comparison if exact is not None else None
+        if exact is not None and not exact.left_out:
+            self.in_float64[name] = exact.comparison.agrees
+        spared = judge_and_spare(
+            natural,
+            sides,
+            lambda found: self._compared(runs.mine.values, found, measured.own, wanted),
+            whole=exact.seen if exact is not None else (),
+            rowless=rowless(runs.mine.values),
+        )
+        natural, chosen = spared.comparison, spared.chosen
         verdict = CaseVerdict(
             name=name,
             title="",
@@ -133,12 +138,12 @@ class ValueJudge:
             judged_in=coarsest_dtype(natural),
             own_dtype_only=bool(runs.why_not),
             chosen=chosen,
-            notes=tuple(choice_notes(chosen, natural, choices, "the reference's")),
+            notes=(*choice_notes(chosen, natural, choices, "the reference's"), *spared.notes),
         )
         verdict = decide(verdict, natural, wide)
         if not self.request.tolerance_given:
             verdict = _or_inconclusive(verdict, runs, measured, natural, wide)
-        doubt = unjudged_reason(chosen)
+        doubt = unjudged_reason(chosen) or spared.doubt(exact)
         verdict = inconclusive(verdict, doubt) if doubt and verdict.outcome == AGREES else verdict
         if self.evidence is not None:
             in_wide = wide is not None and verdict.leaves == wide.leaves
@@ -146,6 +151,26 @@ class ValueJudge:
             tolerances = (measured.wide if in_wide else measured.own).tolerances
             self.evidence.add_tensors(verdict, mine.values, theirs.values, tolerances)
         return verdict
+
+    def _in_float64(
+        self, runs: Runs, measured: Measured, choices: Sequence[Choice], wanted: Callable[[str], bool]
+    ) -> Spared | None:
+        """Compare in float64, where both ran so."""
+        if runs.wide is None or self.request.tolerance_given:
+            return None
+        mine, theirs = (
+            {path: numbers_of(value) for path, value in ran.values.items() if is_inexact(value)} for ran in runs.wide
+        )
+
+        def compared(found: Mapping[str, Any]) -> Comparison:
+            return self._compared(mine, found, measured.wide, wanted)
+
+        found = compared(theirs)
+        if not found.leaves:
+            return None
+        own, other = (ran.values for ran in runs.wide)
+        changed = () if found.agrees else changes(other, own, choices, measured.own.arrays, exact=own)
+        return spare_followers(Spared(found), changed, theirs, mine, compared, rowless=rowless(mine))
 
     def _compared(
         self, mine: Mapping[str, Any], theirs: Mapping[str, Any], limits: Limits, wanted: Callable[[str], bool]
@@ -227,6 +252,11 @@ def judge_rounding(
     reason = f"the candidate's weights are the reference's rounded to {dtype}; all else agrees with the reference's"
     first = msgspec.structs.replace(cases[0], outcome=DIFFERS, kind=ROUNDED, reason=f"{reason} rounded alike")
     return "", [first, *cases[1:]]
+
+
+def rowless(paths: Iterable[str]) -> set[str]:
+    """Return the paths of weights and their gradients, whose rows are nobody's inputs."""
+    return {path for path in paths if path.partition(".")[0] in (GRADIENTS, "weights")}
 
 
 # --- values -----------------------------------------------------------------------------------------------------------

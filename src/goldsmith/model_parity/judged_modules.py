@@ -51,12 +51,12 @@ class JudgedModules:
         if tolerance_given:
             return case, [f"there are differences inside ({names}), and the whole is within the tolerance given"]
         if far <= ORGANISED_DIFFERENTLY:
-            self._clear_sources()
+            self.clear_sources()
             return case, [f"there are differences inside ({names}), and the whole agrees to {far:.0e}"]
         reason = f"{seen[0].label} differs by itself, by less than can be told from the output"
         return self.added_to(msgspec.structs.replace(case, outcome=DIFFERS, kind=SMALL, reason=reason)), []
 
-    def _clear_sources(self) -> None:
+    def clear_sources(self) -> None:
         """Forget who is to blame: the two are only organised differently."""
         self.verdicts, self.first = (), None
         self.modules = tuple(

@@ -17,7 +17,7 @@ import msgspec
 from goldsmith.judge.decision import is_off_in_float64, natural_dtype
 from goldsmith.judge.evidence import Evidence
 from goldsmith.judge.policy import CLOSE, FINEST_OF_PARITY, ORGANISED_DIFFERENTLY
-from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, CaseVerdict, gravest
+from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, INCONCLUSIVE, CaseVerdict, gravest
 from goldsmith.model_parity.both_sides import BothSides, Inconclusive, ParityRequest, Runs, farthest_output, renamed
 from goldsmith.model_parity.built_with import differences
 from goldsmith.model_parity.carry_weights import CannotCarry, CannotConvertWeights, carry_weights
@@ -349,7 +349,9 @@ class _Judging:
             self.both.notes += filter(None, map(unseen_words, self.both.described, called, SIDES))
         if not differing:
             far = farthest_output(mine.values, theirs.values, self.both.pairs.paths)
-            if runs.wide is not None:
+            if cases[0].outcome == INCONCLUSIVE and any(item.ties or item.unjudged for item in cases[0].chosen):
+                found.clear_sources()  # modules return what follows from a tie
+            elif runs.wide is not None:
                 cases[0], notes = found.with_small_differences(cases[0], far, self.both.request.tolerance_given)
                 self.both.notes += notes
         elif found.verdicts:

@@ -26,7 +26,8 @@ from goldsmith.foundation.nested import walk
 from goldsmith.frameworks.framework import is_module
 from goldsmith.gold.arrays import is_array
 from goldsmith.gold.labels import Labels
-from goldsmith.judge.choices import judge_choices, unjudged_reason
+from goldsmith.judge.choices import judge_choices
+from goldsmith.judge.decision import unjudged_reason
 from goldsmith.pytest_support.call_values import Callee, CallValues, judge_call, why_undecided
 from goldsmith.pytest_support.compared_values import compare_values, number_paths
 from goldsmith.pytest_support.differences import difference_text

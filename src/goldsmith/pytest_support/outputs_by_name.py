@@ -14,7 +14,8 @@ from goldsmith.errors.recipe import RecipeMisuse
 from goldsmith.gold.arrays import judged_part, leaves_of
 from goldsmith.gold.load import GoldCase
 from goldsmith.gold.row_sets import in_order_of
-from goldsmith.judge.choices import judge_choices, unjudged_reason
+from goldsmith.judge.choices import judge_choices
+from goldsmith.judge.decision import unjudged_reason
 from goldsmith.weights.values import snapshot
 
 _TRAINED = "model_state_dict"

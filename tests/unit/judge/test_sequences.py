@@ -9,7 +9,8 @@ import pytest
 
 from goldsmith.comparison.api import compare
 from goldsmith.gold.choices import Branch, Choice
-from goldsmith.judge.choices import choice_notes, excuse_victims, judge_choices, unjudged_reason
+from goldsmith.judge.choices import excuse_victims, judge_choices
+from goldsmith.judge.decision import choice_notes, unjudged_reason
 from goldsmith.judge.verdicts import ChoiceVerdict
 
 GOLD = np.array([[9, 0, 1, 2, 3], [9, 4, 3, 2, 1]])

@@ -93,3 +93,40 @@ def test_a_route_that_flips_by_rounding_is_told_as_such(kind: str, outcome: str)
         "of 256 rows otherwise than in the reference: by its own scores in gate" in note for note in found["notes"]
     )
     assert told == (kind == "in parts"), found["notes"]
+
+
+class Routed(nn.Module):
+    """Sends each row to one of six experts, of which two score the same. Made otherwise, the other of these is taken,
+    and something may be wrong, too."""
+
+    def __init__(self, kind: str = "") -> None:
+        super().__init__()
+        self.kind = kind
+        self.gate, self.experts = nn.Linear(16, 6, bias=False), nn.ModuleList(nn.Linear(16, 16) for _ in range(6))
+
+    def forward(self, x: torch.Tensor) -> Any:
+        scores = self.gate(x)
+        best = scores.argmax(-1)
+        best = torch.where(best == 1, torch.tensor(4), best) if self.kind else best
+        y = torch.stack([self.experts[expert](row) for expert, row in zip(best.tolist(), x, strict=True)])
+        y = 1.1 * y if self.kind == "wrong values" else y
+        labels = 10 * best + (self.kind == "wrong labels")
+        return scores, best, y, labels, torch.bincount(best, minlength=6)
+
+
+@pytest.mark.parametrize(
+    ("kind", "outcome"), [("right", "inconclusive"), ("wrong values", "differs"), ("wrong labels", "differs")]
+)
+def test_what_follows_from_equal_scores_is_not_judged_and_what_does_not_is(kind: str, outcome: str) -> None:
+    """Values and labels in rows of the tie, counts, and gradients of the experts."""
+    torch.manual_seed(0)
+    reference = Routed()
+    with torch.no_grad():
+        reference.gate.weight[4] = reference.gate.weight[1]
+    found = goldsmith.parity(reference, Routed(kind), torch.randn(40, 16)).report
+    assert found.outcome == outcome, found.reason
+    assert found.cases[0].chosen[0].ties
+    if kind == "right":
+        assert {case.outcome for case in found.cases} == {"inconclusive"}
+        assert "is right but in rows that a tie sends elsewhere" in found.reason
+        assert not found.first_divergence
