@@ -50,7 +50,7 @@ def files_of(folder: Path) -> dict[str, bytes]:
 def test_a_class_written_from_its_record_is_the_same_to_the_last_byte(
     course: CourseOnDisk, record: RunRecord, tmp_path: Path
 ) -> None:
-    write_again(record, ResultOptions(tmp_path / "again", pages=ClassPages()), lambda grade: None)
+    write_again(record, ResultOptions(tmp_path / "again", pages=ClassPages()))
     assert files_of(tmp_path / "again") == files_of(course.root / "grades")
 
 

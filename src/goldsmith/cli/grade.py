@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.exceptions import Exit
@@ -24,6 +24,7 @@ from goldsmith.cli.options import (
     report_errors,
 )
 from goldsmith.cli.reports import Output, Wanted, asked_for, report_formats
+from goldsmith.cli.shares import parts_named, refuse_others, require_share, seconds_before, share_named, share_options
 from goldsmith.errors.base import COULD_NOT_RUN
 from goldsmith.errors.usage import BadOption
 from goldsmith.foundation.log_injection import say
@@ -31,10 +32,10 @@ from goldsmith.foundation.platforms import require, require_sandbox
 
 if TYPE_CHECKING:
     from goldsmith.courses.grade.canvas import CanvasPlan
+    from goldsmith.courses.grade.class_results import Class
     from goldsmith.courses.grade.collection import Reading
     from goldsmith.courses.grade.grades import Grade
     from goldsmith.courses.grade.result_files import Pages
-    from goldsmith.courses.grade.submissions import SubmissionRef
     from goldsmith.courses.layout.layout import Assignment
     from goldsmith.render.grades import GradedSubmission
 
@@ -79,11 +80,17 @@ MIN_DEVICE_GIB = 2.5
     "class",
     "canvas",
     "autolab",
-    help="Print as markdown, csv, junit, html or another format; =FILE writes it, too. "
+    help="Print as markdown, csv, junit, html or another; =FILE writes it, too. "
     "canvas: also write canvas.csv, the gradebook of --gradebook with everybody's points. autolab: print one "
     "submission's feedback and, as the last line, its points.",
 )
-@option("--gradebook", metavar="FILE", type=PATH, help="The gradebook that Canvas exported, for --format canvas.")
+@option(
+    "--gradebook",
+    metavar="FILE",
+    type=PATH,
+    rare=True,
+    help="The gradebook that Canvas exported, for --format canvas.",
+)
 @option(
     "--column",
     metavar="TITLE",
@@ -97,6 +104,9 @@ MIN_DEVICE_GIB = 2.5
     type=PATH,
     rare=True,
     help="A CSV file with the columns submission and id, where names are not IDs.",
+)
+@share_options(
+    "An earlier --output, by whose times shares are made even; by default private/grades/A.", metavar="DIR|none"
 )
 @flag("--again", help="Run all again, even those with a cached verdict.")
 @flag("--allow-stale", help="Grade against gold that is stale.")
@@ -122,6 +132,9 @@ def grade(
     gradebook: Path | None,
     column: str,
     names: Path | None,
+    shard: str,
+    merge: bool,
+    times: str,
     again: bool,
     allow_stale: bool,
     allow_unsandboxed: bool,
@@ -145,16 +158,22 @@ def grade(
         goldsmith grade scratch-1 ada.zip --fresh --json     one, on inputs that nobody has seen
         goldsmith grade scratch-1 submissions/ --device cuda   each in its turn on the accelerator
         goldsmith grade scratch-1 submissions/ --format canvas --gradebook Grades.csv   points for Canvas, too
+        goldsmith grade scratch-1 submissions/ --shard 3/16 --output part3/   one of sixteen shares, on any machine
+        goldsmith grade --merge part*/ -o grades/            then the class of all sixteen
 
     Exit codes: 0 graded, 1 a submission could not be run or is inconclusive, 2 bad usage, 3 could not
-    grade, or goldsmith itself failed on a submission, which then has no verdict.
+    grade, or goldsmith itself failed on a submission, which then has no verdict. A share has 0 once it came to its end;
+    its submissions count in --merge.
     """
     form = next((item.name for item in formats if item.name in ("canvas", "autolab")), None)
     wanted_formats = asked_for([item for item in formats if item.name != form], json=json)
     json = Wanted("json") in wanted_formats
     finished: list[GradedSubmission] = []
     with report_errors("grade", as_json=json, debug=debug, subjects="submissions", finished=finished) as report:
-        require("grade --allow-unsandboxed") if allow_unsandboxed else require_sandbox()
+        share = share_named(shard)
+        require_share(share, output, formats)
+        if not merge:
+            require("grade --allow-unsandboxed") if allow_unsandboxed else require_sandbox()
         check_limits(timeout, memory)
         if page and not page.endswith((".html", ".htm")):
             page, submissions = "", (page, *submissions)  # `--html submissions/`: what follows is graded
@@ -162,6 +181,21 @@ def grade(
         if class_page is not None:
             wanted_formats.append(Wanted("html", class_page))
         reports = Output(report, "class", wanted_formats, no_color)
+        if merge:
+            from goldsmith.cli.merge_grades import OPTIONS, merge_class
+
+            refuse_others("--merge", "runs nothing", allowed=OPTIONS)
+            result, settings = merge_class(
+                parts_named("grade", (assignment, *submissions)),
+                output,
+                course,
+                lambda chosen, all, folder: _canvas_plan(chosen, all, folder, form, gradebook, column, names),
+                lambda folder: _pages(folder, class_page) if page is not None or reports.wants("html") else None,
+                verbose=verbose,
+                page_apart=class_page is not None,
+                no_color=no_color,
+            )
+            raise Exit(_shown(reports, result, settings))
         ask = at_a_terminal() and not json and bool(refs)
         refuse_recipes("grade", assignment)
         chosen = choose_one(open_course(course), assignment, "grade", ask=ask, no_color=no_color, after=" submissions/")
@@ -196,7 +230,7 @@ def grade(
             raise click.UsageError(
                 "--format autolab is for one submission, and its last line is JSON: leave out --json"
             )
-        canvas = _canvas_plan(chosen, items, folder, form, gradebook, column, names)
+        canvas = _canvas_plan(lambda: chosen, [item.name for item in items], folder, form, gradebook, column, names)
         if not allow_unsandboxed:
             probe().require()
         with contextlib.ExitStack() as stack:
@@ -235,17 +269,27 @@ def grade(
                 canvas=canvas,
                 left_out=collected.left_out,
                 as_one=collected.as_one,
+                share=share,
+                seconds=seconds_before(times, chosen.course.grades_folder / chosen.name, chosen.name) if share else {},
             )
+            progress.total = len(wanted.own)
             result = grade_all(wanted)
-        reports.settings |= {"folder": chosen.course.relative(folder), "rubric": grader.rubric}
-        if form == "autolab":
-            say(_for_autolab(result.grades[0], items[0].name, chosen, folder))
-        else:
-            reports.show(result)
-        reports.finish(render.graded_submissions(result.grades), [result], more=render.summarise_class(result))
-    could_not = any(item.outcome in ("could-not-run", "inconclusive") for item in result.grades)
-    failed = any(item.outcome == "error" for item in result.grades)
-    raise Exit(COULD_NOT_RUN if failed else 1 if could_not else 0)
+        settings = {"folder": chosen.course.relative(folder), "rubric": grader.rubric}
+        text = _for_autolab(result.grades[0], items[0].name, chosen, folder) if form == "autolab" else ""
+        raise Exit(_shown(reports, result, settings, text))
+
+
+def _shown(reports: Output, result: Class, settings: Mapping[str, Any], text: str = "") -> int:
+    """Show a class in every format asked for, as `text` if there is one; return the exit code."""
+    from goldsmith.render import grades as render
+
+    reports.settings |= settings
+    say(text) if text else reports.show(result)
+    reports.finish(render.graded_submissions(result.grades), [result], more=render.summarise_class(result))
+    outcomes = {item.outcome for item in result.grades}
+    if result.share is not None:  # it has come to its end; what there is of a class, --merge tells
+        return 0
+    return COULD_NOT_RUN if "error" in outcomes else 1 if outcomes & {"could-not-run", "inconclusive"} else 0
 
 
 def _reading(one: bool, is_class: bool) -> Reading:
@@ -255,8 +299,8 @@ def _reading(one: bool, is_class: bool) -> Reading:
 
 
 def _canvas_plan(
-    assignment: Assignment,
-    items: Sequence[SubmissionRef],
+    assignment: Callable[[], Assignment],
+    submissions: Sequence[str],
     folder: Path,
     form: str | None,
     gradebook: Path | None,
@@ -274,7 +318,7 @@ def _canvas_plan(
         raise click.UsageError("--format canvas needs --gradebook with the file that Canvas exported")
     if gradebook.resolve() == (folder / FILE).resolve():
         raise BadOption("--gradebook", gradebook, "the file that Canvas exported, not the one that is written from it")
-    return CanvasPlan.of(gradebook, assignment, [item.name for item in items], column, names)
+    return CanvasPlan.of(gradebook, assignment(), submissions, column, names)
 
 
 def _for_autolab(grade: Grade, name: str, assignment: Assignment, folder: Path) -> str:

@@ -10,7 +10,7 @@ _FEW = 8
 
 
 class PartUnreadable(GoldsmithError):
-    template = "{part} cannot be merged: {problem}; run its share again."
+    template = "{part} cannot be merged: {problem}."
     part: str
     problem: str
 

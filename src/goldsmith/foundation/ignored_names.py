@@ -30,8 +30,10 @@ GRADES_MARK = ".written"
 """A folder that contains this file holds grades, next to whatever else."""
 RUN_RECORD = "run.record"
 """What a run was made of and what it found, with gold's values: next to the grades, for staff alone."""
+RIGOR_RECORD = "rigor.record"
+"""What `rigor` found, with lines of the solution."""
 GRADES = frozenset(
-    {GRADES_MARK, RUN_RECORD, "grades.csv", "canvas.csv", "overview.md", "junit.xml"}
+    {GRADES_MARK, RUN_RECORD, RIGOR_RECORD, "grades.csv", "canvas.csv", "overview.md", "junit.xml"}
     | {"feedback", "gradescope", "earlier"}
 )
 """Names of the files and folders that belong to the grades there."""

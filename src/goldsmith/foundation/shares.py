@@ -10,13 +10,17 @@ from __future__ import annotations
 import heapq
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
 
 from goldsmith.errors.shares import ForeignPart, PartUnreadable, SharedTwice, SharesMissing
+from goldsmith.foundation.sealed_files import NotSealed
 
+Record = TypeVar("Record")
 MAX_SHARES = 10_000
+RUN_AGAIN = "run its share again"
 _SHARE = re.compile(r"(\d{1,9})/(\d{1,9})")
 _LEAST_S = 0.05
 """What any piece of work costs, however short: opening it, writing it down."""
@@ -67,6 +71,19 @@ def expected_seconds(names: Sequence[str], known: Mapping[str, float]) -> list[t
     return [(name, max(known[name], _LEAST_S) if name in known else usual) for name in names]
 
 
+def read_part(folder: Path, name: str, read: Callable[[Path], Record]) -> Record:
+    """Read what one machine has left in a folder, in a file of this name."""
+    try:
+        return read(folder)
+    except NotSealed as problem:
+        raise PartUnreadable(str(folder), f"of {name} in it, {problem}; {RUN_AGAIN}") from None
+    except FileNotFoundError:
+        why = f"it has no {name}: its share did not come to an end; {RUN_AGAIN}"
+        raise PartUnreadable(str(folder), why if folder.is_dir() else "there is no such folder") from None
+    except OSError as error:
+        raise PartUnreadable(str(folder), f"it cannot be read ({error.strerror or error})") from None
+
+
 @dataclass(frozen=True)
 class Part:
     """What one machine has brought back, from a `place` as people call it. `facts` are what all parts must have in
@@ -84,8 +101,10 @@ def require_whole(parts: Sequence[Part]) -> list[Part]:
     """Return the parts in their order. Raise unless they were made of the same, and are all shares, each once and
     whole."""
     for part in parts:
-        if list(part.done) != [share == part.share.number for share in part.shares]:
-            raise PartUnreadable(part.place, f"it holds other work than that of share {part.share}")
+        number, of = part.share
+        is_one = 1 <= number <= of and all(1 <= share <= of for share in part.shares)
+        if not is_one or list(part.done) != [share == number for share in part.shares]:
+            raise PartUnreadable(part.place, f"it holds other work than that of share {part.share}; {RUN_AGAIN}")
     for name in dict.fromkeys(name for part in parts for name in part.facts):
         _require_same(parts, name)
     by_number: dict[int, Part] = {}
@@ -109,5 +128,5 @@ def _require_same(parts: Sequence[Part], name: str) -> None:
         return
     odd, other = next(place for place, value in enumerate(told) if value != usual), told.index(usual)
     pair = (values[odd], values[other])
-    is_short = all(isinstance(value, str | int) and len(str(value)) <= _SHOWN_CHARS for value in pair)
+    is_short = all(isinstance(value, str | int | float) and len(str(value)) <= _SHOWN_CHARS for value in pair)
     raise ForeignPart(parts[odd].place, parts[other].place, name, pair if is_short else ())

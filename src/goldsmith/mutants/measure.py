@@ -6,7 +6,7 @@ import contextlib
 import difflib
 import time
 from collections import Counter
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import msgspec
@@ -16,6 +16,7 @@ from goldsmith.check.request import OpenGold, Request, open_adapter, open_gold
 from goldsmith.errors.injection import IsInjected
 from goldsmith.errors.mutants import NoSuchMutant, NothingToMutate
 from goldsmith.foundation.parallel import as_they_end
+from goldsmith.foundation.shares import Share, expected_seconds, share_out
 from goldsmith.foundation.wording import count_of
 from goldsmith.gold.load import Gold
 from goldsmith.mutants.baselines import FindTests, customary_case
@@ -23,7 +24,8 @@ from goldsmith.mutants.cache import finding_cache
 from goldsmith.mutants.load_operators import operators_of
 from goldsmith.mutants.mutant_run import MutantRunner
 from goldsmith.mutants.mutants import Mutant, left_alone, make_mutants
-from goldsmith.mutants.results import COULD_NOT_RUN, NOT_TOLD_APART, SURVIVED, Finding, Rigor, finding
+from goldsmith.mutants.record import VERSION, Piece, RigorRecord
+from goldsmith.mutants.results import COULD_NOT_RUN, Finding, Rigor, finding
 from goldsmith.mutants.right_answers import OPERATOR, right_answers
 from goldsmith.mutants.solution_baseline import run_baseline
 from goldsmith.mutants.workspace_pool import WorkspacePool
@@ -41,7 +43,8 @@ class RigorOptions:
     `names` are mutants, parts or operators, all where there are none; at most `most` mutants are run, spread evenly,
     `jobs` at once. Without `keep`, no cached finding is used. Up to `variants` right variants of the solution are
     tried, unless mutants were selected by name. In a `setting` other than gold's own, mutants are judged by its ruler
-    alone, as code is that runs nowhere else.
+    alone, as code is that runs nowhere else. Only those of one `share` are run, if there is one; shares are even by how
+    many `seconds` mutants took before, by their digests, where that is known.
     """
 
     names: Sequence[str] = ()
@@ -53,6 +56,19 @@ class RigorOptions:
     allow_stale: bool = False
     setting: Setting = PLAIN_SETTING
     progress: Progress = field(default_factory=Progress)
+    share: Share | None = None
+    seconds: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def told(self) -> dict[str, str]:
+        """Return what of this decides which mutants are tried, and how."""
+        return {
+            "--only": ", ".join(self.names),
+            "--max": str(self.most or ""),
+            "--variants": str(self.variants),
+            "--ruler": self.setting.name,
+            "baselines": "yes" if self.baselines else "no",
+        }
 
     @property
     def baselines(self) -> bool:
@@ -84,6 +100,11 @@ def with_any_mutant(assignments: Sequence[Target], names: Sequence[str]) -> Sequ
 
 def measure(target: Target, wanted: RigorOptions) -> Rigor:
     """Measure how many mutants the gold of `assignment` catches."""
+    return measured(target, wanted).conclusion()
+
+
+def measured(target: Target, wanted: RigorOptions) -> RigorRecord:
+    """Try the mutants of an assignment, or those of one share; return what became of them."""
     started = time.monotonic()
     target = replace(target, device=wanted.setting.device)
     mutants = mutants_for(target)
@@ -93,11 +114,15 @@ def measure(target: Target, wanted: RigorOptions) -> Rigor:
     count = wanted.variants if wanted.most is None else min(wanted.variants, wanted.most)
     variants = [] if wanted.names else right_answers(target, placed, count)
     cache = finding_cache(target, gold, wanted.setting)
-    found = {item.name: cache.get(item) for item in (*chosen, *variants)} if wanted.keep else {}
+    pieces = _shared_out([*chosen, *variants], wanted)
+    number = 0 if wanted.share is None else wanted.share.number
+    own = [item for item, piece in zip((*chosen, *variants), pieces, strict=True) if piece.share == number]
+    found = {item.name: cache.get(item) for item in own} if wanted.keep else {}
     findings = {name: item for name, item in found.items() if item is not None}
-    pending = [item for item in chosen if not _is_known(findings.get(item.name), wanted.baselines)]
-    pending += [item for item in variants if item.name not in findings]
-    kept = len(chosen) + len(variants) - len(pending)
+    pending = [
+        item for item in own if not _is_known(findings.get(item.name), wanted.baselines and item.operator != OPERATOR)
+    ]
+    kept = len(own) - len(pending)
     total = count_of(len(pending), "mutant")
     if kept:
         known = f"{target.name}: {count_of(kept, 'mutant')} known from before, {len(pending)} to be tried."
@@ -113,44 +138,34 @@ def measure(target: Target, wanted: RigorOptions) -> Rigor:
                 some = ", ".join(f"{count} {outcome.replace('-', ' ')}" for outcome, count in counts.items())
                 wanted.progress.step(f"{counts.total()} of {total}: {some}")
     cache.evict()
-    return Rigor(
+    return RigorRecord(
         assignment=target.name,
-        findings=tuple(_explain(findings[item.name], target.survivors) for item in chosen),
-        variants=tuple(findings[item.name] for item in variants),
-        made=len(mutants),
-        kept=kept,
+        goldsmith=VERSION,
+        base=cache.base,
+        cases=dict(cache.cases),
+        tests=cache.tests,
+        options=wanted.told,
+        made=tuple(item.name for item in mutants),
+        survivors=dict(target.survivors),
+        unreadable=tuple(left_alone(target, placed)),
         customary=customary_case(list(gold)),
+        pieces=tuple(msgspec.structs.replace(item, finding=findings.get(item.name)) for item in pieces),
+        kept=kept,
         seconds=time.monotonic() - started,
-        notes=(
-            *(f"{file} cannot be read as Python in UTF-8, and was left alone" for file in left_alone(target, placed)),
-            *_obsolete(target, mutants, findings),
-            *_without_tests(wanted, list(findings.values())),
-        ),
+        share=wanted.share,
     )
 
 
-def _without_tests(wanted: RigorOptions, findings: Sequence[Finding]) -> list[str]:
-    if not wanted.baselines or any(item.beside.tests is not None for item in findings):
-        return []
-    return ["the internal tests are not compared: there are none, or the solution itself does not pass them"]
-
-
-def _explain(found: Finding, survivors: Mapping[str, str]) -> Finding:
-    """Add the course's explanation to a survivor or a mutant that was not told apart; never to any other."""
-    if found.outcome not in (SURVIVED, NOT_TOLD_APART) or found.name not in survivors:
-        return found
-    return msgspec.structs.replace(found, explained=survivors[found.name])
-
-
-def _obsolete(target: Target, mutants: Sequence[Mutant], findings: Mapping[str, Finding]) -> Iterator[str]:
-    """Yield a note for each explanation that no longer explains anything."""
-    made = {item.name for item in mutants}
-    for name in target.survivors:
-        found = findings.get(name)
-        if found is not None and found.outcome not in (SURVIVED, NOT_TOLD_APART):
-            yield f"{name} is explained in the configuration as a survivor, but it is {found.outcome}; remove that"
-        elif name not in made:
-            yield f"{name} is explained in the configuration as a survivor, but there is no such mutant; remove that"
+def _shared_out(mutants: Sequence[Mutant], wanted: RigorOptions) -> list[Piece]:
+    """Return all mutants and variants, each with its share. By their content, since a name may stand for another."""
+    shares: Sequence[int] = [0] * len(mutants)
+    if wanted.share is not None:
+        work = expected_seconds([item.digest for item in mutants], wanted.seconds)
+        shares = share_out(work, wanted.share.of)
+    return [
+        Piece(name=item.name, digest=item.digest, is_variant=item.operator == OPERATOR, share=share)
+        for item, share in zip(mutants, shares, strict=True)
+    ]
 
 
 def _is_known(found: Finding | None, baselines: bool) -> bool:

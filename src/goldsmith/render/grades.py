@@ -68,7 +68,7 @@ def show_class(console: Console, result: Class, where: Path) -> None:
 
 def closing_lines(result: Class, where: Path) -> str:
     """Say how submissions were sandboxed and what that means, what was written where, and what happened to earlier
-    files."""
+    files; of a share, also what becomes of it."""
     layers = list(dict.fromkeys(item.sandbox for item in result.grades if item.sandbox))
     kept_in = f"Sandboxed by {'; '.join(layers)}" if layers else "Nothing was run"
     if UNSANDBOXED in layers:
@@ -76,6 +76,8 @@ def closing_lines(result: Class, where: Path) -> str:
     files = ", ".join(file.name for file in result.files)
     level = _level(result)
     lines = [f"{kept_in}.", *([level.sentence] if level else []), f"In {where}/: {files}, feedback/, gradescope/"]
+    if result.share is not None:
+        lines[-1] = f"In {where}/: share {result.share} of the class; `goldsmith grade --merge` makes the class of all."
     if result.left:
         lines.append(f"Kept as you edited it, since nothing in it has changed: {', '.join(result.left)}.")
     if result.earlier is not None:
@@ -145,6 +147,8 @@ class ClassSummary(msgspec.Struct, frozen=True, kw_only=True):
     """Entries of class folders that are in no submission."""
     canvas: CanvasMerge | None
     """What became of the gradebook; null without `--format canvas`."""
+    share: str | None
+    """The share of the class that these submissions are, such as `3/16`; null where they are all of it."""
 
 
 def graded_submissions(grades: Sequence[Grade]) -> list[GradedSubmission]:
@@ -161,6 +165,7 @@ def summarise_class(result: Class) -> ClassSummary:
         left=tuple(result.left),
         left_out=result.left_out,
         canvas=result.canvas,
+        share=str(result.share) if result.share else None,
     )
 
 

@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 
 import msgspec
 
+from goldsmith.foundation.shares import Share
 from goldsmith.mutants.mutants import Mutant
 from goldsmith.mutants.results import (
     COULD_NOT_RUN,
@@ -94,6 +95,8 @@ class RigorSummary(msgspec.Struct, frozen=True, kw_only=True):
 
     assignments: tuple[RigorScore, ...]
     """How sharp the gold of each is."""
+    share: str | None
+    """The share of the mutants that these are, such as `3/16`; null where they are all."""
 
 
 def mutant_results(measured: Sequence[Rigor]) -> list[MutantResult]:
@@ -105,9 +108,9 @@ def mutant_results(measured: Sequence[Rigor]) -> list[MutantResult]:
     ]
 
 
-def summarise_rigor(measured: Sequence[Rigor]) -> RigorSummary:
+def summarise_rigor(measured: Sequence[Rigor], share: Share | None = None) -> RigorSummary:
     """Score each assignment, and count what became of its mutants."""
-    return RigorSummary(assignments=tuple(_score(item) for item in measured))
+    return RigorSummary(assignments=tuple(map(_score, measured)), share=str(share) if share else None)
 
 
 def _score(rigor: Rigor) -> RigorScore:

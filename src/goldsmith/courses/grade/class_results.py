@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,10 +18,11 @@ from goldsmith.courses.grade.hints import hint_json, hint_of
 from goldsmith.courses.grade.output_folder import Folder
 from goldsmith.courses.grade.overview import Overview, overview_of
 from goldsmith.courses.grade.redaction import redact
-from goldsmith.courses.grade.result_files import Pages, file_names, write_class, write_submission
+from goldsmith.courses.grade.result_files import Pages, file_names, write_class, write_share, write_submission
 from goldsmith.courses.grade.run_record import Entry, RunRecord, encode
 from goldsmith.courses.guard.similarity import Matches, similarities
 from goldsmith.errors.base import GoldsmithError
+from goldsmith.foundation.shares import Share
 from goldsmith.foundation.signals import uninterrupted
 from goldsmith.judge.verdicts import Verdict
 
@@ -31,7 +31,8 @@ from goldsmith.judge.verdicts import Verdict
 class Class:
     """Everybody's grades, in the order of submission. `earlier` is the folder to which this run moved files that were
     in its way; `left` names files that a person has changed and for which this run had nothing new; `left_out` are
-    entries of class folders that are in no submission."""
+    entries of class folders that are in no submission. If it is only a `share`, the grades are those of its
+    submissions, without what takes the whole class."""
 
     grades: tuple[Grade, ...]
     overview: Overview
@@ -42,6 +43,7 @@ class Class:
     canvas: CanvasMerge | None = None
     left_out: tuple[LeftOut, ...] = ()
     page: str = ""
+    share: Share | None = None
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,9 @@ class ClassResults:
         return made
 
     def finish(self) -> Class:
-        """Write the files about the whole class, everybody in it having been written."""
+        """Write the files about the whole class, everybody in it having been written; of a share, only its record."""
+        if self._record.share is not None:
+            return self._finish_share()
         places, wanted = range(len(self._entries)), self._wanted
         similar = similarities([self._alike[place] for place in places])
         grades = tuple(with_similarity(self._grades[place], similar[place]) for place in places)
@@ -103,6 +107,15 @@ class ClassResults:
             page,
         )
 
+    def _finish_share(self) -> Class:
+        record = self._record.with_results(self._entries, list(self._alike.values()))
+        grades = tuple(self._grades[place] for place in sorted(self._grades))
+        overview = overview_of(record.assignment, grades, notes_of(record.left_out, record.as_one))
+        with uninterrupted():
+            file = write_share(self._folder, encode(record))
+        aside, left = self._folder.earlier, tuple(self._folder.left)
+        return Class(grades, overview, self._kept, (file,), aside, left, left_out=record.left_out, share=record.share)
+
     def _write(self, entry: Entry, judged: Judged, stem: str) -> Grade:
         try:
             made, text, page, hint = self._grade_and_feedback(entry, judged, judged.verdict)
@@ -111,7 +124,8 @@ class ClassResults:
         except Exception as error:  # a bug of ours says nothing about the submission, and must not end the run
             verdict = failed(entry.name, self._record.assignment, self._record.rubric, error)
             made, text, page, hint = self._grade_and_feedback(entry, judged, verdict)
-        write_submission(self._folder, stem, made, text, page=page, hint=hint)
+        if self._record.share is None:
+            write_submission(self._folder, stem, made, text, page=page, hint=hint)
         return made
 
     def _grade_and_feedback(self, entry: Entry, judged: Judged, verdict: Verdict) -> tuple[Grade, str, str, bytes]:
@@ -136,9 +150,9 @@ class ClassResults:
         return made, feedback_markdown(made, verdict, veil, verbose=self._wanted.verbose), page, hint
 
 
-def write_again(record: RunRecord, wanted: ResultOptions, on_grade: Callable[[Grade], None]) -> Class:
+def write_again(record: RunRecord, wanted: ResultOptions) -> Class:
     """Score and write a class from its record; nothing is run."""
     results = ClassResults(record, wanted)
     for place, entry in enumerate(record.entries):
-        on_grade(results.write(place, record.judged(entry)))
+        results.write(place, record.judged(entry))
     return results.finish()

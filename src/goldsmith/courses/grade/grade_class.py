@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Callable, Generator, Sequence
+import functools
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,10 +20,11 @@ from goldsmith.courses.grade.redaction import Redaction, private_lines
 from goldsmith.courses.grade.result_files import Pages
 from goldsmith.courses.grade.rounds import Round
 from goldsmith.courses.grade.run_record import Entry, RunRecord, as_bytes
-from goldsmith.courses.grade.submissions import SubmissionRef
+from goldsmith.courses.grade.submissions import SubmissionRef, digest_if_opened
 from goldsmith.courses.layout.layout import Assignment
 from goldsmith.courses.layout.resolve import resolve
 from goldsmith.engines.engine import Engine, Local, Sessions
+from goldsmith.foundation.shares import Share, expected_seconds, share_out
 from goldsmith.gold.manifest import Manifest, read_manifest
 from goldsmith.workspace.selection import needed_files
 
@@ -32,7 +34,8 @@ class GradingOptions:
     """Which submissions to grade, how, by which engine, and where to write; with `verbose`, feedback holds every
     detail, with `pages` there are pages to look at, and with `canvas` a gradebook that Canvas imports. What was
     `left_out`, and which folders were read `as_one` submission, is told with the results. `page_apart` says that the
-    class's page is for the caller to write."""
+    class's page is for the caller to write. Of a class in shares, only one `share` is graded, and nothing but its
+    record is written; shares are even by how many `seconds` submissions took before, where that is known."""
 
     grader: Grader
     items: Sequence[SubmissionRef]
@@ -45,10 +48,25 @@ class GradingOptions:
     canvas: CanvasPlan | None = None
     left_out: Sequence[LeftOut] = ()
     as_one: Sequence[str] = ()
+    share: Share | None = None
+    seconds: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def results(self) -> ResultOptions:
         return ResultOptions(self.output, self.verbose, self.pages, self.page_apart, self.canvas)
+
+    @functools.cached_property
+    def shares(self) -> tuple[int, ...]:
+        """Return which share each submission is in; 0 for all of a class that is not shared out."""
+        if self.share is None:
+            return (0,) * len(self.items)
+        return share_out(expected_seconds([item.name for item in self.items], self.seconds), self.share.of)
+
+    @property
+    def own(self) -> list[SubmissionRef]:
+        """Return the submissions that this run judges."""
+        number = 0 if self.share is None else self.share.number
+        return [item for item, share in zip(self.items, self.shares, strict=True) if share == number]
 
 
 def grade_all(wanted: GradingOptions) -> Class:
@@ -67,6 +85,10 @@ def _record(wanted: GradingOptions) -> RunRecord:
     assignment, root = grader.assignment, str(grader.assignment.course.root)
     manifest = read_manifest(assignment.gold)
     hidden = _private(assignment, manifest)
+    entries = [Entry.waiting(item, root) for item in wanted.items]
+    if wanted.share is not None:
+        seen = [digest_if_opened(assignment, item) for item in wanted.items]
+        entries = [entry.in_share(share, saw) for entry, share, saw in zip(entries, wanted.shares, seen, strict=True)]
     return RunRecord(
         assignment=assignment.name,
         ingredients=dataclasses.replace(grader).ingredients,  # of a copy: what it opens is not sent to other processes
@@ -75,9 +97,10 @@ def _record(wanted: GradingOptions) -> RunRecord:
         private_files=tuple(map(as_bytes, hidden.files)),
         private_lines=tuple(hidden.lines),
         students_names=StudentsNames.of(grader.target, manifest),
-        entries=tuple(Entry.waiting(item, root) for item in wanted.items),
+        entries=tuple(entries),
         left_out=tuple(wanted.left_out),
         as_one=tuple(wanted.as_one),
+        share=wanted.share,
     )
 
 
@@ -87,15 +110,15 @@ def _judged(wanted: GradingOptions) -> Generator[tuple[SubmissionRef, Judged]]:
     A part that is in doubt is called on gold's own intermediate values. What a submission could do with those, or leave
     behind for another, comes too late once everybody's cases have been replayed.
     """
-    grader, engine = wanted.grader, wanted.engine
-    if len(wanted.items) == 1:
-        yield from engine.run(Round(grader, "judge"), wanted.items)
+    grader, engine, items = wanted.grader, wanted.engine, wanted.own
+    if len(items) == 1:
+        yield from engine.run(Round(grader, "judge"), items)
         return
     pending: dict[SubmissionRef, str] = {}
     is_done = False
     try:
         with judging_contexts(), engine.session() if isinstance(engine, Sessions) else contextlib.nullcontext():
-            with contextlib.closing(engine.run(Round(grader, "replay"), wanted.items)) as first:
+            with contextlib.closing(engine.run(Round(grader, "replay"), items)) as first:
                 for item, result in first:
                     if result.pending:
                         pending[item] = result.pending

@@ -7,7 +7,6 @@ same submission twice gives the same result, so nothing is lost when a worker or
 from __future__ import annotations
 
 import contextlib
-import errno
 import functools
 import threading
 from collections.abc import Callable, Iterable
@@ -30,7 +29,7 @@ from goldsmith.courses.grade.ingredients import Ingredients, ingredients_of
 from goldsmith.courses.grade.judging_context import JudgingContext, Stopped, stopped
 from goldsmith.courses.grade.open_contexts import context_of, parts_of, solution_failures
 from goldsmith.courses.grade.rubric import Rubric, parts_shown, rubric_of, with_hollow
-from goldsmith.courses.grade.submissions import SubmissionRef, digest_of, opened
+from goldsmith.courses.grade.submissions import SUBMISSION_ERRNOS, SubmissionRef, digest_of, opened
 from goldsmith.courses.guard.similarity import Matches, matches
 from goldsmith.courses.layout.layout import Assignment
 from goldsmith.courses.layout.resolve import resolve
@@ -73,8 +72,6 @@ FATAL = (NoSandbox, NoPrivateNetwork, NoDeviceInside, DeviceMissing, Interrupted
 """Errors that end the whole run, because they would affect every submission."""
 Found = TypeVar("Found")
 RoundName = Literal["judge", "replay", "conclude"]
-_SUBMISSION_ERRNOS = (errno.EACCES, errno.EEXIST, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOTDIR)
-"""System errors that a submission's names and folders can cause, and that affect no other submission."""
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -173,7 +170,7 @@ class Grader:
             submission = stack.enter_context(opened(self.assignment, item))
             digest = digest_of(submission)
         except (*FATAL, CannotWrite) as error:
-            if not isinstance(error, OSError) or error.errno not in _SUBMISSION_ERRNOS:
+            if not isinstance(error, OSError) or error.errno not in SUBMISSION_ERRNOS:
                 raise
             why = f"it cannot be opened ({error.strerror})"
             return Judged(verdict=rejected(item.name, self.assignment.name, self.rubric, why))

@@ -54,15 +54,20 @@ class Ingredients(msgspec.Struct, frozen=True, kw_only=True):
         return content_key(msgspec.structs.replace(self, sandbox=""))
 
 
+def version_words(method: int) -> str:
+    """Return this goldsmith's version, and `method`, that of how it judges submissions."""
+    return f"{__version__}, method {method}"
+
+
 def ingredients_of(grader: Grader, method: int) -> Ingredients:
-    """Look at the files as they are now; `method` is the version of how submissions are judged."""
+    """Look at the files as they are now."""
     target = grader.target
     manifest = open_gold(target, Submission(""), allow_stale=grader.allow_stale).manifest
     sources, adapter, settings, shared, versions = verdict_inputs(target, manifest)
     cases = manifest.cases
     tolerances = [[[(item.path, item.tolerance) for item in case.tensors], case.choices or ()] for case in cases]
     return Ingredients(
-        goldsmith=f"{__version__}, method {method}",
+        goldsmith=version_words(method),
         gold=content_key(manifest),
         values=content_key([(case.name, case.variant, [item.sha256 for item in case.tensors]) for case in cases]),
         tolerances=content_key([tolerances, manifest.rulers]),

@@ -232,6 +232,15 @@ def write_class(
     return written
 
 
+def write_share(folder: Folder, record: bytes) -> Path:
+    """Write the record of one share of a class, and move away what a run over a whole class has left there: nobody
+    takes a share for the class."""
+    folder.put_aside_the_rest(along=(RUN_RECORD,))
+    written = folder.write(RUN_RECORD, record)
+    folder.finish()
+    return written
+
+
 def file_names(names: Sequence[str]) -> list[str]:
     """Choose a file name for each submission: readable, unique even where case is ignored, and never a path.
 

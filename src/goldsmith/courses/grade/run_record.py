@@ -59,6 +59,9 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
         what = () if item.revision or "/" not in item.what else (item.what,)  # a bare name may be part of any word
         return cls(coded_name=as_bytes(item.name), coded_paths=tuple(map(as_bytes, (root, *what))))
 
+    def in_share(self, share: int, seen: str) -> Entry:
+        return replace(self, share=share, seen=seen)
+
     def with_result(self, judged: Judged) -> Entry:
         return replace(
             self,

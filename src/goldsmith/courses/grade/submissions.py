@@ -7,6 +7,7 @@ folder that contains all submissions.
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import os
 import shutil
@@ -26,6 +27,7 @@ from goldsmith.courses.submissions.open_submission import (
     private_place,
     wanted_files,
 )
+from goldsmith.errors.base import GoldsmithError
 from goldsmith.errors.check import NothingToCheck, SubmissionIsLink, SubmissionIsPrivate, SubmissionLeaves
 from goldsmith.errors.course import Unreadable
 from goldsmith.errors.gold import CannotWrite
@@ -34,6 +36,9 @@ from goldsmith.foundation.beneath import open_beneath, open_folder
 from goldsmith.judge.bounds import MAX_BYTES
 from goldsmith.targets.target import Placement, Submission
 from goldsmith.workspace.temporary import private_folder
+
+SUBMISSION_ERRNOS = (errno.EACCES, errno.EEXIST, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOTDIR)
+"""System errors that a submission's names and folders can cause, and that affect no other submission."""
 
 
 @dataclass(frozen=True)
@@ -197,6 +202,21 @@ def digest_of(submission: Submission) -> str:
             raise Unreadable(item.target, error.strerror or str(error)) from None
         total.update(f"{item.target.as_posix()!r} {content}\n".encode("utf-8", "surrogateescape"))
     return total.hexdigest()
+
+
+def digest_if_opened(assignment: Assignment, item: SubmissionRef) -> str:
+    """Return the digest of a submission that is opened for this alone; nothing where that cannot be done."""
+    try:
+        with opened(assignment, item) as submission:
+            return digest_of(submission)
+    except CannotWrite:
+        raise
+    except GoldsmithError:
+        return ""
+    except OSError as error:
+        if error.errno not in SUBMISSION_ERRNOS:
+            raise
+        return ""
 
 
 def _content_digest(item: Placement) -> str:
