@@ -9,6 +9,7 @@ child is measured in a thread of its own, and delays neither counting nor the me
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import signal
 import threading
@@ -23,8 +24,6 @@ from goldsmith.process.process_groups import signal_group
 
 POLL_INTERVAL_S = 0.2
 _MAX_INTERVAL_S = 1.0
-"""Also of a server without children, which has little to look for: listing all processes takes it a percent of a
-processor, and more where there are many."""
 _DUTY = 5
 """Children are measured again after this many times as long as it took, within the two intervals."""
 _HOLD_AFTER_S = 1.0
@@ -58,7 +57,9 @@ class Supervisor:
         self._next_count = min(self._next_count, time.monotonic() + POLL_INTERVAL_S)
 
     def look(self) -> None:
-        """Count and measure, each at its own interval."""
+        """Count and measure, each at its own interval. Without children, once nothing is left of any, there is nothing
+        to look for until the next: listing all processes takes a percent of a processor, and more where there are many.
+        """
         now = time.monotonic()
         if now < self._next_count:
             return
@@ -76,7 +77,7 @@ class Supervisor:
             cost = sum(child.cost_s for child in self._children.values())
             self._next_measurement = now + min(_MAX_INTERVAL_S, max(POLL_INTERVAL_S, _DUTY * cost))
             self._start_measurements(members)
-        self._next_count = time.monotonic() + (_MAX_INTERVAL_S if is_idle else POLL_INTERVAL_S)
+        self._next_count = math.inf if is_idle else time.monotonic() + POLL_INTERVAL_S
 
     def reap(self, reap: Callable[[], Iterable[tuple[int, int]]]) -> list[tuple[int, int, str]]:
         """Forget the children that `reap` returns; add the reason to each that was killed here."""

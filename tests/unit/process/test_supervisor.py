@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 
@@ -130,11 +131,16 @@ def test_what_cannot_be_measured_does_not_run_on(
         assert reason == "what it used could not be measured (ValueError)"
 
 
-def test_the_first_child_after_a_pause_is_counted_as_soon_as_any_other(
+def test_without_children_nobody_is_counted_and_the_next_one_is_as_soon_as_any_other(
     watched: Supervisor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(supervisor, "_MAX_INTERVAL_S", 3600.0)  # until it would look again without a child
-    watched.look()
+    listed: list[float] = []
+    monkeypatch.setattr(supervisor, "processes", lambda: listed.append(time.monotonic()) or processes())
+    monkeypatch.setattr(supervisor, "_MAX_INTERVAL_S", 0.0)
+    for _ in range(5):
+        watched.look()
+        time.sleep(0.02)
+    assert len(listed) == 1
     with session(FORKS) as bomb:
         watched.add(bomb.pid, None)
         look_until(watched, lambda: bomb.poll() is not None)
