@@ -7,6 +7,7 @@ always reported. Planning uses names and shapes only.
 from __future__ import annotations
 
 import difflib
+import itertools
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -48,13 +49,14 @@ class CannotPlace(Exception):
 
     def _sentence(self) -> str:
         """Describe the problem in terms of the submission's model."""
-        listed = [f"{name} ({size_words(shape)}){self._closest(name, shape)}" for name, shape in self.unplaced.items()]
-        more = f" and {len(listed) - 6} more" if len(listed) > 6 else ""
+        first = itertools.islice(self.unplaced.items(), 6)
+        listed = [f"{name} ({size_words(shape)}){self._closest(name, shape)}" for name, shape in first]
+        more = f" and {len(self.unplaced) - 6} more" if len(self.unplaced) > 6 else ""
         left = ", ".join(f"{name} ({size_words(shape)})" for name, shape in list(self.free.items())[:8]) or "nothing"
         rest = f" and {len(self.free) - 8} more" if len(self.free) > 8 else ""
         in_doubt = all(shape in self.free.values() for shape in self.unplaced.values())
         has = "more than one layer that could match" if in_doubt else "no layer that matches"
-        return f"your model has {has} {'; '.join(listed[:6])}{more}. Left over in your model: {left}{rest}"
+        return f"your model has {has} {'; '.join(listed)}{more}. Left over in your model: {left}{rest}"
 
     def _closest(self, name: str, shape: Shape) -> str:
         """Suggest weights of theirs that may be meant: those of the same shape if any, the most similar names first."""

@@ -13,6 +13,7 @@ from torch.nn.parameter import is_lazy
 
 from goldsmith.frameworks.framework import arrays_of
 from goldsmith.frameworks.torch.arrays import from_numpy, stress_values, uniform
+from goldsmith.frameworks.torch.numerics import seed_generators
 from goldsmith.gold.facts import WeightFacts
 from goldsmith.runs.implementation import LINEAR, OTHER, TABLE
 from goldsmith.runs.notes import Note
@@ -115,7 +116,7 @@ class LoadedModule(PlannedModel):
     def _buffers_of_another(self) -> dict[str, torch.Tensor]:
         devices = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else ()  # type: ignore[no-untyped-call]
         with torch.random.fork_rng(devices=list(devices)):
-            torch.manual_seed(torch.initial_seed() + 1)
+            seed_generators(torch.initial_seed() + 1)
             return dict(self._rebuild().named_buffers())
 
     def _settle_late(self, module: Any, args: Any, kwargs: Any) -> None:

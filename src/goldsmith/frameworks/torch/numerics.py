@@ -155,11 +155,7 @@ def records_gradients() -> bool:
 
 def seed(seed: int, *, threads: int | None = None, device: str = "") -> None:
     """Seed all devices, and switch to deterministic algorithms and settings."""
-    accelerator: Any = getattr(torch, "accelerator", None)
-    if accelerator is not None and not accelerator.is_available():
-        torch.default_generator.manual_seed(seed)  # the only one; `manual_seed` would store a traceback for each device
-    else:
-        torch.manual_seed(seed)
+    seed_generators(seed)
     if torch.cuda.is_available():
         torch.cuda.manual_seed_all(seed)
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
@@ -172,6 +168,16 @@ def seed(seed: int, *, threads: int | None = None, device: str = "") -> None:
     torch.backends.mha.set_fastpath_enabled(False)  # hooks for tracing switch it off, which would change bits
     if threads is not None:
         torch.set_num_threads(threads)
+
+
+def seed_generators(seed: int) -> None:
+    """Do what `torch.manual_seed` does. Where no accelerator is, that would store a traceback for each kind of them,
+    which takes 8 ms on a deep stack."""
+    accelerator: Any = getattr(torch, "accelerator", None)
+    if accelerator is not None and not accelerator.is_available():
+        torch.default_generator.manual_seed(seed)
+    else:
+        torch.manual_seed(seed)
 
 
 def _use_deterministic_algorithms(*, warn_only: bool = False) -> None:
@@ -222,7 +228,7 @@ def random_state_kept(seed: int | None = None) -> Iterator[None]:
     devices = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else ()  # type: ignore[no-untyped-call]
     with torch.random.fork_rng(devices=list(devices)):
         if seed is not None:
-            torch.manual_seed(seed)
+            seed_generators(seed)
         yield
 
 

@@ -32,7 +32,7 @@ from goldsmith.gold.precision import is_exact
 # --- noise
 
 
-_BUFFER = 2**20
+_BUFFER, _FIRST_DRAW = 2**20, 2**14
 EXACT = frozenset(
     """
     _to_copy _unsafe_view abs alias_copy amax amin arange bernoulli bernoulli_ cat clamp clamp_ clamp_min clamp_min_
@@ -72,7 +72,7 @@ def is_compiling() -> bool:
 
 @functools.lru_cache(maxsize=1)
 def _pool(seed: int, narrowed: bool) -> _Pool:
-    """Draw the noise once for all cases of a trial: that takes 20 ms, longer than most cases do."""
+    """Draw the noise once for all cases of a trial."""
     return _Pool(seed, narrowed)
 
 
@@ -102,21 +102,28 @@ class _Stretch:
 
 
 class _Pool(dict[Any, _Stretch]):
-    """Noise by dtype and device, all from the same random numbers."""
+    """Noise by dtype and device, from the same random numbers. All of them take 20 ms, and most cases need few."""
 
     def __init__(self, seed: int, narrowed: bool) -> None:
         self._least = torch.finfo(torch.float32).eps if narrowed else 0.0
-        drawn = torch.rand(_BUFFER, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
-        self._drawn = drawn * 2 - 1
+        self._generator = torch.Generator().manual_seed(seed)
+        self._drawn, self._length = torch.empty(0, dtype=torch.float64, device="cpu"), 0
+
+    def reach(self, end: int) -> None:
+        """Draw until there are `end` numbers, the same as if all had been drawn at once."""
+        if end > self._length:
+            more = min(max(end, 4 * self._length, _FIRST_DRAW), _BUFFER) - self._length
+            drawn = torch.rand(more, generator=self._generator, dtype=torch.float64, device="cpu").mul_(2).sub_(1)
+            self._drawn, self._length = torch.cat([self._drawn, drawn]), self._length + more
+            self.clear()
 
     def __missing__(self, key: tuple[torch.dtype, torch.device]) -> _Stretch:
         kind, device = key
         wide = torch.float64 if kind in (torch.float64, torch.complex128) else torch.float32
         eps = torch.finfo(kind).eps
-        factors = (1 + self._drawn * max(eps, self._least)).to(device, wide)
-        one = torch.ones((), dtype=wide, device=device)
-        found = self[key] = _Stretch(wide, factors - 1, one, 1 - round(math.log2(eps)))
-        return found
+        offsets = (self._drawn * max(eps, self._least)).add_(1).to(device, wide).sub_(1)
+        self[key] = _Stretch(wide, offsets, torch.ones((), dtype=wide, device=device), 1 - round(math.log2(eps)))
+        return self[key]
 
 
 def _strides(shape: Sequence[int]) -> tuple[int, ...]:
@@ -172,18 +179,20 @@ def _mode(stretches: _Pool, counter: Watch) -> Any:
         def _factor(self, value: torch.Tensor) -> torch.Tensor:
             """Return the next stretch of noise in the value's shape, 1 where the value is whole; a value larger than
             the buffer repeats it."""
-            stretch, shape = stretches[value.dtype, value.device], value.shape
+            shape = value.shape
             known = self._layouts.get(shape)
             if known is None:
                 known = self._layouts[shape] = value.numel(), _strides(shape)
             count, strides = known
+            if count <= _BUFFER < self._position + count:
+                self._position = (self._position * 7 + count) % 1021 % (_BUFFER - count + 1)
+            start = self._position
+            stretches.reach(min(start + count, _BUFFER))
+            stretch = stretches[value.dtype, value.device]
             moved = stretch.moved(value)
             if count > _BUFFER:
                 offsets = stretch.offsets.repeat(-(-count // _BUFFER))[:count].view(shape)
                 return torch.addcmul(stretch.one, moved, offsets)
-            if self._position + count > _BUFFER:
-                self._position = (self._position * 7 + count) % 1021 % (_BUFFER - count + 1)
-            start = self._position
             self._position += count
             # Slicing and viewing would take three times as long, and a mask ten times. All steps are exact, the last
             # one too: it gives back the factor that the offset was computed from.
