@@ -21,4 +21,5 @@ What happens in `goldsmith rigor`:
    same runs say which of these the gold accepts.
 7. `mutants/baselines.py` measures the internal tests and a plain comparison on the same mutants. `render/rigor.py`
    shows it all.
+8. What people are told follows from `mutants/record.py` alone, which also merges the records of shares.
 """

@@ -27,11 +27,13 @@ What happens in `goldsmith grade`:
    to measure delays no other. Where cgroups can be made, each child is moved into one before it runs anything
    (`process/launcher.py`, `sandbox/cgroups.py`), and the kernel limits what is quicker than any measurement. What comes
    back is read within the bounds of `judge/bounds.py`, each with its unit and reason.
-4. With `--html`, pages are made of what `courses/grade/error_steps.py` leaves of a verdict
-   (`html_report/class_page.py`). `courses/grade/grade_class.py` scores each verdict as it comes (`scoring.py`), and
-   writes feedback and, at the end, the class. `courses/grade/output_folder.py` keeps what is in the folder already,
-   from earlier runs or from a person.
+4. `courses/grade/class_results.py` scores each verdict as it comes (`scoring.py`), and writes feedback and, at the end,
+   the class, with what the run was made of and what it found (`courses/grade/run_record.py`). With `--html`, pages are
+   made of what `courses/grade/error_steps.py` leaves of a verdict (`html_report/class_page.py`).
+   `courses/grade/output_folder.py` keeps what is in the folder already, from earlier runs or from a person.
 5. With `--fresh`, `courses/grade/secret_gold.py` makes gold from a secret seed in a private copy of the course first.
+6. With `--shard`, only a record is written. `courses/grade/merge_shares.py` makes one record of those of all shares
+   (`foundation/shares.py`), from which the class is written as in step 4.
 
 Points for Canvas go through `courses/grade/canvas.py`: students are matched with submissions before anything is graded,
 and cells are replaced by their place in the text (`courses/grade/csv_cells.py`), so that all other bytes stay.
