@@ -23,6 +23,7 @@ from goldsmith.cli.options import (
     refuse_recipes,
     report_errors,
 )
+from goldsmith.cli.regrade import RegradeChoice, regrade_options
 from goldsmith.cli.reports import Output, Wanted, asked_for, report_formats
 from goldsmith.cli.shares import parts_named, refuse_others, require_share, seconds_before, share_named, share_options
 from goldsmith.errors.base import COULD_NOT_RUN
@@ -105,6 +106,7 @@ MIN_DEVICE_GIB = 2.5
     rare=True,
     help="A CSV file with the columns submission and id, where names are not IDs.",
 )
+@regrade_options
 @share_options(
     "An earlier --output, by whose times shares are made even; by default private/grades/A.", metavar="DIR|none"
 )
@@ -132,6 +134,7 @@ def grade(
     gradebook: Path | None,
     column: str,
     names: Path | None,
+    regrade: RegradeChoice,
     shard: str,
     merge: bool,
     times: str,
@@ -157,6 +160,7 @@ def grade(
         goldsmith grade scratch-1 --refs 'scratch-1-*'       every branch of that name
         goldsmith grade scratch-1 ada.zip --fresh --json     one, on inputs that nobody has seen
         goldsmith grade scratch-1 submissions/ --device cuda   each in its turn on the accelerator
+        goldsmith grade scratch-1 submissions/ --dry-run     who would move, after a change of gold or rubric
         goldsmith grade scratch-1 submissions/ --format canvas --gradebook Grades.csv   points for Canvas, too
         goldsmith grade scratch-1 submissions/ --shard 3/16 --output part3/   one of sixteen shares, on any machine
         goldsmith grade --merge part*/ -o grades/            then the class of all sixteen
@@ -170,6 +174,7 @@ def grade(
     json = Wanted("json") in wanted_formats
     finished: list[GradedSubmission] = []
     with report_errors("grade", as_json=json, debug=debug, subjects="submissions", finished=finished) as report:
+        regrade.require(formats, page)
         share = share_named(shard)
         require_share(share, output, formats)
         if not merge:
@@ -191,6 +196,7 @@ def grade(
                 course,
                 lambda chosen, all, folder: _canvas_plan(chosen, all, folder, form, gradebook, column, names),
                 lambda folder: _pages(folder, class_page) if page is not None or reports.wants("html") else None,
+                regrade.open,
                 verbose=verbose,
                 page_apart=class_page is not None,
                 no_color=no_color,
@@ -230,6 +236,7 @@ def grade(
             raise click.UsageError(
                 "--format autolab is for one submission, and its last line is JSON: leave out --json"
             )
+        since = None if share else regrade.open(chosen.name, folder, stderr.print, chosen)
         canvas = _canvas_plan(lambda: chosen, [item.name for item in items], folder, form, gradebook, column, names)
         if not allow_unsandboxed:
             probe().require()
@@ -260,7 +267,7 @@ def grade(
             wanted = GradingOptions(
                 grader,
                 items,
-                folder,
+                regrade.output(stack, folder),
                 where,
                 on_grade,
                 verbose=verbose,
@@ -269,11 +276,12 @@ def grade(
                 canvas=canvas,
                 left_out=collected.left_out,
                 as_one=collected.as_one,
+                since=since,
                 share=share,
                 seconds=seconds_before(times, chosen.course.grades_folder / chosen.name, chosen.name) if share else {},
             )
             progress.total = len(wanted.own)
-            result = grade_all(wanted)
+            result = regrade.told(grade_all(wanted))
         settings = {"folder": chosen.course.relative(folder), "rubric": grader.rubric}
         text = _for_autolab(result.grades[0], items[0].name, chosen, folder) if form == "autolab" else ""
         raise Exit(_shown(reports, result, settings, text))

@@ -12,13 +12,14 @@ from goldsmith.cli.options import open_course
 from goldsmith.courses.grade.canvas import CanvasPlan
 from goldsmith.courses.grade.class_results import Class, ResultOptions, write_again
 from goldsmith.courses.grade.merge_shares import merged
+from goldsmith.courses.grade.regrade import Since
 from goldsmith.courses.grade.result_files import Pages
 from goldsmith.courses.layout.layout import Assignment
 from goldsmith.render.console import open_console
 from goldsmith.render.progress import ShownProgress
 
 OPTIONS = frozenset(
-    {"merge", "output", "verbose", "page", "formats", "gradebook", "column", "names"}
+    {"merge", "output", "verbose", "page", "formats", "gradebook", "column", "names", "since", "never_lower"}
     | {"course", "json", "no_color", "debug"}
 )
 """What may be given with `--merge`: what is written, and where."""
@@ -30,6 +31,7 @@ def merge_class(
     course: Path,
     plan: Callable[[Callable[[], Assignment], Sequence[str], Path], CanvasPlan | None],
     pages: Callable[[Path], Pages | None],
+    since: Callable[[str, Path, Callable[[str], None]], Since | None],
     *,
     verbose: bool,
     page_apart: bool,
@@ -46,8 +48,10 @@ def merge_class(
     if folder.resolve() in [part.resolve() for part in parts]:
         raise click.UsageError(f"{folder} is one of the folders that are merged: give --output another one")
     canvas = plan(assignment, record.names, folder)
-    wanted = ResultOptions(folder, verbose, pages(folder), page_apart, canvas)
-    with ShownProgress(open_console(no_color=no_color, stderr=True)).of(record.assignment) as shown:
+    stderr = open_console(no_color=no_color, stderr=True)
+    earlier = since(record.assignment, folder, stderr.print)
+    wanted = ResultOptions(folder, verbose, pages(folder), page_apart, canvas, earlier)
+    with ShownProgress(stderr).of(record.assignment) as shown:
         shown.step(f"{len(record.entries)} submissions in {len(parts)} shares")
         result = write_again(record, wanted)
     place = folder if output else assignment().course.relative(folder)

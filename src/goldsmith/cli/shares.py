@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from goldsmith.foundation.shares import Share
 
 NO_TIMES = "none"
-_OF_ALL = ("page", "verbose", "gradebook", "column", "names", "least", "listed")
+_OF_ALL = ("page", "verbose", "gradebook", "column", "names", "least", "listed", "since", "never_lower", "dry_run")
 """Parameters of what takes all shares."""
 _OPTIONS = (
     option(

@@ -19,6 +19,17 @@ class BadUsage(UsageError):
         return f"{self.problem}; {hint}see `{self.command} --help`."
 
 
+class NoEarlierRun(UsageError):
+    """A folder with which a run of `grade` cannot be compared."""
+
+    template = (
+        "{folder} is no earlier run of {assignment}: {problem}; give --since the folder of one that came to its end."
+    )
+    folder: str
+    problem: str
+    assignment: str
+
+
 class BadOption(UsageError):
     """An option with a value that it does not accept; `wanted` says which it does."""
 

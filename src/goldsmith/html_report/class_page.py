@@ -13,12 +13,21 @@ from typing import TypeVar
 
 from markupsafe import Markup, escape
 
-from goldsmith.courses.grade.feedback import OUTCOMES, number
+from goldsmith.courses.grade.feedback import OUTCOMES
 from goldsmith.courses.grade.grades import CaseResult, Grade, PartResult
+from goldsmith.courses.grade.moves import (
+    Ledger,
+    because_words,
+    items_words,
+    ledger_lines,
+    moved_line,
+    moved_sentence,
+    signed,
+)
 from goldsmith.courses.grade.next_step import Piece, next_step
 from goldsmith.courses.grade.overview import Overview
 from goldsmith.courses.grade.result_files import FEEDBACK
-from goldsmith.courses.grade.scoring import NOT_JUDGED, ItemResult
+from goldsmith.courses.grade.scoring import NOT_JUDGED, ItemResult, number
 from goldsmith.html_report.author_view import author_cases
 from goldsmith.html_report.page import render
 from goldsmith.judge.leaf_words import STEP_WORDS
@@ -75,6 +84,21 @@ class Row:
 
 
 @dataclass(frozen=True)
+class MovedRow:
+    """One submission whose points moved."""
+
+    name: str
+    page: str
+    was: str
+    score: str
+    now: str
+    kept: bool
+    change: str
+    items: str
+    because: str
+
+
+@dataclass(frozen=True)
 class ClassPages:
     """Renders the pages of a class, whose own page finds the others in `folder`, next to it where that is empty."""
 
@@ -93,7 +117,28 @@ class ClassPages:
             cases=_with_places(grade.cases, "case"),
             parts=_with_places(grade.parts, "part"),
             outcome_words=OUTCOMES[grade.outcome],
+            moved=moved_sentence(grade.moved, grade.points) if grade.moved is not None else "",
         )
+
+    def of_moves(self, grades: Sequence[Grade], stems: Sequence[str], ledger: Ledger) -> str:
+        """Return the page of everybody's points before and after, which lies next to the grades."""
+        pages = dict(zip((grade.name for grade in grades), stems, strict=True))
+        moved = [(grade.name, grade.moved) for grade in grades if grade.moved is not None]
+        rows = [
+            MovedRow(
+                name=name,
+                page=f"{FEEDBACK}/{pages[name]}.html",
+                was=number(item.was),
+                score=number(item.score),
+                now=number(item.now),
+                kept=item.kept,
+                change=signed(item.score - item.was),
+                items=items_words(item),
+                because=because_words(item.because),
+            )
+            for name, item in moved
+        ]
+        return render("moved.html", headline=moved_line(ledger), lines=ledger_lines(ledger), rows=rows)
 
     def of_class(self, grades: Sequence[Grade], stems: Sequence[str], overview: Overview) -> str:
         """Return the page of the class."""

@@ -13,15 +13,18 @@ from rich.text import Text
 
 from goldsmith.courses.grade.canvas import CanvasMerge
 from goldsmith.courses.grade.collection import LeftOut
-from goldsmith.courses.grade.feedback import OUTCOMES, number
+from goldsmith.courses.grade.feedback import OUTCOMES
 from goldsmith.courses.grade.grades import UNSANDBOXED, Grade
+from goldsmith.courses.grade.moves import Ledger
 from goldsmith.courses.grade.overview import Overview, named, summary_line, tally_rows
+from goldsmith.courses.grade.scoring import number
 from goldsmith.foundation.wording import count_of
 from goldsmith.judge.verdicts import ERROR, PROVIDED_CHANGED, SILENT
 from goldsmith.judge.words import missing_files
 from goldsmith.render.columns import shortened
 from goldsmith.render.console import print_line, print_table, table_lines
 from goldsmith.render.progress import ShownProgress
+from goldsmith.render.regrade import show_ledger
 from goldsmith.render.verdict import COLOURS
 from goldsmith.sandbox.promises import SandboxLevel, sandbox_level
 
@@ -62,6 +65,8 @@ def show_grades(console: Console, grades: Sequence[Grade], overview: Overview) -
 def show_class(console: Console, result: Class, where: Path) -> None:
     """Show everybody's grades, the class, and what was written where."""
     show_grades(console, result.grades, result.overview)
+    if result.ledger is not None and (result.is_dry or result.ledger.is_news):
+        show_ledger(console, result.grades, result.ledger)
     for line in closing_lines(result, where).splitlines():
         print_line(console, line, keep=True)
 
@@ -78,6 +83,9 @@ def closing_lines(result: Class, where: Path) -> str:
     lines = [f"{kept_in}.", *([level.sentence] if level else []), f"In {where}/: {files}, feedback/, gradescope/"]
     if result.share is not None:
         lines[-1] = f"In {where}/: share {result.share} of the class; `goldsmith grade --merge` makes the class of all."
+    if result.is_dry:
+        compared = "" if result.ledger else f"; there is no earlier run in {where}/ to compare with"
+        lines[-1] = f"Nothing was written (--dry-run){compared}."
     if result.left:
         lines.append(f"Kept as you edited it, since nothing in it has changed: {', '.join(result.left)}.")
     if result.earlier is not None:
@@ -145,6 +153,10 @@ class ClassSummary(msgspec.Struct, frozen=True, kw_only=True):
     """Files that you have changed, and that this run had nothing new to say in."""
     left_out: tuple[LeftOut, ...]
     """Entries of class folders that are in no submission."""
+    ledger: Ledger | None
+    """Whose points moved since an earlier run, and what changed; null where there is none."""
+    dry_run: bool
+    """Whether nothing was written, because of `--dry-run`."""
     canvas: CanvasMerge | None
     """What became of the gradebook; null without `--format canvas`."""
     share: str | None
@@ -164,6 +176,8 @@ def summarise_class(result: Class) -> ClassSummary:
         earlier=str(result.earlier) if result.earlier else None,
         left=tuple(result.left),
         left_out=result.left_out,
+        ledger=result.ledger,
+        dry_run=result.is_dry,
         canvas=result.canvas,
         share=str(result.share) if result.share else None,
     )

@@ -17,8 +17,8 @@ from pathlib import Path
 import msgspec
 
 from goldsmith.courses.grade.csv_cells import Cell, NotCsv, cells_of, read_text, with_cells
-from goldsmith.courses.grade.feedback import number
 from goldsmith.courses.grade.grades import Grade
+from goldsmith.courses.grade.scoring import number
 from goldsmith.courses.layout.layout import Assignment
 from goldsmith.courses.submissions.canvas_names import student_id
 from goldsmith.errors.gradebook import BadNames, NamesDoNotMatch, NoSuchColumn, NotAGradebook

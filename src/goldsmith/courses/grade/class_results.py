@@ -8,6 +8,8 @@ import functools
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
+
 from goldsmith.courses.grade.canvas import CanvasMerge, CanvasPlan
 from goldsmith.courses.grade.collection import LeftOut, notes_of
 from goldsmith.courses.grade.error_steps import in_steps
@@ -15,9 +17,11 @@ from goldsmith.courses.grade.feedback import feedback_markdown
 from goldsmith.courses.grade.grader import Judged
 from goldsmith.courses.grade.grades import Grade, failed, grade, with_similarity
 from goldsmith.courses.grade.hints import hint_json, hint_of
+from goldsmith.courses.grade.moves import Ledger
 from goldsmith.courses.grade.output_folder import Folder
 from goldsmith.courses.grade.overview import Overview, overview_of
 from goldsmith.courses.grade.redaction import redact
+from goldsmith.courses.grade.regrade import Regrade, Since
 from goldsmith.courses.grade.result_files import Pages, file_names, write_class, write_share, write_submission
 from goldsmith.courses.grade.run_record import Entry, RunRecord, encode
 from goldsmith.courses.guard.similarity import Matches, similarities
@@ -31,8 +35,9 @@ from goldsmith.judge.verdicts import Verdict
 class Class:
     """Everybody's grades, in the order of submission. `earlier` is the folder to which this run moved files that were
     in its way; `left` names files that a person has changed and for which this run had nothing new; `left_out` are
-    entries of class folders that are in no submission. If it is only a `share`, the grades are those of its
-    submissions, without what takes the whole class."""
+    entries of class folders that are in no submission. `ledger` says whose points moved since an earlier run; of a run
+    that `is_dry` nothing is written. If it is only a `share`, the grades are those of its submissions, without what
+    takes the whole class."""
 
     grades: tuple[Grade, ...]
     overview: Overview
@@ -43,6 +48,8 @@ class Class:
     canvas: CanvasMerge | None = None
     left_out: tuple[LeftOut, ...] = ()
     page: str = ""
+    ledger: Ledger | None = None
+    is_dry: bool = False
     share: Share | None = None
 
 
@@ -50,13 +57,14 @@ class Class:
 class ResultOptions:
     """What is written, and where: with `verbose`, feedback holds every detail, with `pages` there are pages to look at,
     and with `canvas` a gradebook that Canvas imports. `page_apart` says that the class's page is for the caller to
-    write."""
+    write. `since` is an earlier run, and then it is told whose points have moved."""
 
     folder: Path
     verbose: bool = False
     pages: Pages | None = None
     page_apart: bool = False
     canvas: CanvasPlan | None = None
+    since: Since | None = None
 
 
 class ClassResults:
@@ -70,6 +78,7 @@ class ClassResults:
         self._entries, self._kept = list(record.entries), 0
         self._grades: dict[int, Grade] = {}
         self._alike: dict[int, dict[str, Matches]] = {}
+        self._regrade = Regrade(wanted.since, record) if wanted.since is not None else None
 
     def write(self, place: int, judged: Judged) -> Grade:
         """Write the files of the submission at a `place` in the class; they are on disk when the call returns."""
@@ -77,7 +86,7 @@ class ClassResults:
         with uninterrupted():
             made = self._write(entry, judged, self._stems[place])
             self._grades[place], self._alike[place] = made, judged.matches
-        self._entries[place] = entry.with_result(judged)
+        self._entries[place] = msgspec.structs.replace(entry.with_result(judged), moved=made.moved)
         self._kept += judged.kept
         return made
 
@@ -90,11 +99,13 @@ class ClassResults:
         grades = tuple(with_similarity(self._grades[place], similar[place]) for place in places)
         record = self._record.with_results(self._entries, list(self._alike.values()))
         overview = overview_of(record.assignment, grades, notes_of(record.left_out, record.as_one))
+        ledger = self._regrade.ledger(grades) if self._regrade is not None else None
         with uninterrupted():
             page = wanted.pages.of_class(grades, self._stems, overview) if wanted.pages else ""
             book, merged = wanted.canvas.merge(grades) if wanted.canvas else (b"", None)
             beside = "" if wanted.page_apart else page
-            files = write_class(self._folder, grades, record.rubric, overview, encode(record), beside, book)
+            moves = wanted.pages.of_moves(grades, self._stems, ledger) if wanted.pages and ledger else ""
+            files = write_class(self._folder, grades, record.rubric, overview, encode(record), beside, book, moves)
         return Class(
             grades,
             overview,
@@ -105,6 +116,7 @@ class ClassResults:
             merged,
             record.left_out,
             page,
+            ledger,
         )
 
     def _finish_share(self) -> Class:
@@ -141,13 +153,21 @@ class ClassResults:
             name=entry.name,
             forbidden_costs=self._record.forbidden_costs,
         )
-        made = graded(verdict)
+        made = self._with_move(graded(verdict), entry, msgspec.structs.replace(judged, verdict=verdict))
         page = ""
         if self._wanted.pages is not None:
             shown = in_steps(redact(verdict, veil))
-            page = self._wanted.pages.of_submission(graded(shown), shown)
+            told = msgspec.structs.replace(graded(shown), score=made.score, moved=made.moved)
+            page = self._wanted.pages.of_submission(told, shown)
         hint = hint_json(hint_of(made, verdict, self._record.students_names, veil))
         return made, feedback_markdown(made, verdict, veil, verbose=self._wanted.verbose), page, hint
+
+    def _with_move(self, made: Grade, entry: Entry, judged: Judged) -> Grade:
+        """Return the grade with what became of its points since the earlier run, or else as the record says."""
+        if self._regrade is not None:
+            return self._regrade.with_move(made, entry, judged)
+        moved = entry.moved
+        return made if moved is None else msgspec.structs.replace(made, score=moved.score, moved=moved)
 
 
 def write_again(record: RunRecord, wanted: ResultOptions) -> Class:

@@ -9,10 +9,11 @@ from __future__ import annotations
 import msgspec
 
 from goldsmith.courses.grade.grades import Grade, PartResult
+from goldsmith.courses.grade.moves import moved_sentence
 from goldsmith.courses.grade.next_step import as_markdown, next_step
 from goldsmith.courses.grade.redaction import Redaction, code, escaped, redact
 from goldsmith.courses.grade.rubric import CASE
-from goldsmith.courses.grade.scoring import NOT_JUDGED, ItemResult
+from goldsmith.courses.grade.scoring import NOT_JUDGED, ItemResult, number
 from goldsmith.courses.grade.verdict_markdown import everything, what_to_look_at
 from goldsmith.judge import words
 from goldsmith.judge.verdicts import AGREES, ERROR, INCONCLUSIVE, SILENT, Verdict
@@ -27,7 +28,8 @@ def feedback_markdown(grade: Grade, verdict: Verdict, veil: Redaction | None = N
     lines = [f"## {escaped(grade.assignment)}: {number(grade.score)} of {number(grade.points)} points", ""]
     details = [] if grade.missing and not grade.first_elsewhere else what_to_look_at(shown)
     lines += [f"**Next step.** {as_markdown(next_step(grade))}", *(["", *details] if details else [])]
-    for text in (*_points(grade), *_not_judged(grade), *_remarks(grade)):
+    moved = [escaped(moved_sentence(grade.moved, grade.points))] if grade.moved else []
+    for text in (*moved, *_points(grade), *_not_judged(grade), *_remarks(grade)):
         lines += ["", text]
     if verbose and verdict.cases:
         lines += ["", *_table(grade), "", *everything(shown)]
@@ -117,8 +119,3 @@ def item_text(grade: Grade, name: str, kind: str) -> str:
     says_so = item.outcome in (*SILENT, NOT_JUDGED, ERROR)
     said = "" if says_so else f"{OUTCOMES[item.outcome]}: "
     return "\n".join([*lines, f"{said}{item.why}"])
-
-
-def number(value: float) -> str:
-    """Format points as people write them: 4, 2.5, 0.333."""
-    return f"{value:.3f}".rstrip("0").rstrip(".")

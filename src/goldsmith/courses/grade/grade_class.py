@@ -17,6 +17,7 @@ from goldsmith.courses.grade.grades import Grade
 from goldsmith.courses.grade.hints import StudentsNames
 from goldsmith.courses.grade.open_contexts import judging_contexts
 from goldsmith.courses.grade.redaction import Redaction, private_lines
+from goldsmith.courses.grade.regrade import Since
 from goldsmith.courses.grade.result_files import Pages
 from goldsmith.courses.grade.rounds import Round
 from goldsmith.courses.grade.run_record import Entry, RunRecord, as_bytes
@@ -33,9 +34,10 @@ from goldsmith.workspace.selection import needed_files
 class GradingOptions:
     """Which submissions to grade, how, by which engine, and where to write; with `verbose`, feedback holds every
     detail, with `pages` there are pages to look at, and with `canvas` a gradebook that Canvas imports. What was
-    `left_out`, and which folders were read `as_one` submission, is told with the results. `page_apart` says that the
-    class's page is for the caller to write. Of a class in shares, only one `share` is graded, and nothing but its
-    record is written; shares are even by how many `seconds` submissions took before, where that is known."""
+    `left_out`, and which folders were read `as_one` submission, is told with the results, and so is whose points have
+    moved `since` an earlier run. `page_apart` says that the class's page is for the caller to write. Of a class in
+    shares, only one `share` is graded, and nothing but its record is written; shares are even by how many `seconds`
+    submissions took before, where that is known."""
 
     grader: Grader
     items: Sequence[SubmissionRef]
@@ -48,12 +50,13 @@ class GradingOptions:
     canvas: CanvasPlan | None = None
     left_out: Sequence[LeftOut] = ()
     as_one: Sequence[str] = ()
+    since: Since | None = None
     share: Share | None = None
     seconds: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def results(self) -> ResultOptions:
-        return ResultOptions(self.output, self.verbose, self.pages, self.page_apart, self.canvas)
+        return ResultOptions(self.output, self.verbose, self.pages, self.page_apart, self.canvas, self.since)
 
     @functools.cached_property
     def shares(self) -> tuple[int, ...]:

@@ -291,9 +291,7 @@ class Grader:
 
     @property
     def _cache(self) -> ContentCache[Judged]:
-        """Keep verdicts as msgpack: JSON has no infinity, which is how far off an exact value can be."""
-        folder = self.assignment.course.state_folder / "grades" / self.assignment.name
-        return ContentCache(folder, ".msgpack", msgspec.msgpack.encode, msgspec.msgpack.Decoder(Judged).decode)
+        return cached_verdicts(self.assignment)
 
     @property
     def _replayed(self) -> ContentCache[Replayed]:
@@ -301,6 +299,12 @@ class Grader:
         decode = msgspec.msgpack.Decoder(Replayed).decode
         folder = self.assignment.course.state_folder / "replayed" / self.assignment.name
         return ContentCache(folder, ".msgpack", msgspec.msgpack.encode, decode)
+
+
+def cached_verdicts(assignment: Assignment) -> ContentCache[Judged]:
+    """Keep verdicts as msgpack: JSON has no infinity, which is how far off an exact value can be."""
+    folder = assignment.course.state_folder / "grades" / assignment.name
+    return ContentCache(folder, ".msgpack", msgspec.msgpack.encode, msgspec.msgpack.Decoder(Judged).decode)
 
 
 def _follows_from_content(verdict: Verdict) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from goldsmith.courses.grade.moves import Moved
 from goldsmith.courses.grade.redaction import Redaction, one_line, redact
 from goldsmith.courses.grade.rubric import PART, Rubric
 from goldsmith.courses.grade.scoring import ItemOutcome, ItemResult, Scorer, total
@@ -124,6 +125,8 @@ class Grade(msgspec.Struct, frozen=True, kw_only=True):
     """How long it took."""
     digest: str = ""
     """Hash of what was graded."""
+    moved: Moved | None = None
+    """How its points moved since an earlier run; null where they did not, or there is none."""
 
     @property
     def review(self) -> tuple[str, ...]:
@@ -173,13 +176,12 @@ def grade(
     scene = Scorer(shown, rubric)
     items = tuple(_clean(scene.result(item)) for item in rubric.items)
     first = _first_wrong(shown, scene)
-    earned = total([item.earned for item in items])
-    cost = min(earned, forbidden_costs) if any(use.in_code for use in verdict.forbidden) else 0.0
+    score, cost = score_of(items, verdict, forbidden_costs)
     return Grade(
         name=one_line(name) or shown.name,
         assignment=shown.assignment,
         outcome=shown.outcome,
-        score=round(earned - cost, 9) if cost else earned,
+        score=score,
         points=total([item.points for item in items]),
         items=items,
         cases=tuple(_case_result(case) for case in shown.cases),
@@ -209,6 +211,13 @@ def grade(
         seconds=round(verdict.seconds, 3),
         digest=digest,
     )
+
+
+def score_of(items: Iterable[ItemResult], verdict: Verdict, forbidden_costs: float) -> tuple[float, float]:
+    """Return what a submission earns by its items, and what forbidden uses cost it of that."""
+    earned = total([item.earned for item in items])
+    cost = min(earned, forbidden_costs) if any(use.in_code for use in verdict.forbidden) else 0.0
+    return round(earned - cost, 9) if cost else earned, cost
 
 
 def rejected(name: str, assignment: str, rubric: Rubric, why: str) -> Verdict:

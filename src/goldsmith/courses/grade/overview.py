@@ -10,11 +10,11 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from goldsmith.check.recipe_failures import FORM, RECIPE
-from goldsmith.courses.grade.feedback import OUTCOMES, number
+from goldsmith.courses.grade.feedback import OUTCOMES
 from goldsmith.courses.grade.grades import Grade
 from goldsmith.courses.grade.redaction import escaped, one_line
 from goldsmith.courses.grade.rubric import CASE, PART, Kind
-from goldsmith.courses.grade.scoring import NOT_JUDGED, total
+from goldsmith.courses.grade.scoring import NOT_JUDGED, number, total
 from goldsmith.foundation.wording import count_of
 from goldsmith.judge.leaf_words import size_words
 from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, ERROR, INCONCLUSIVE, PROVIDED_CHANGED

@@ -16,14 +16,15 @@ from typing import Any, Literal, Protocol
 import msgspec
 
 from goldsmith.courses.grade.canvas import FILE as CANVAS
-from goldsmith.courses.grade.feedback import item_text, number
+from goldsmith.courses.grade.feedback import item_text
 from goldsmith.courses.grade.grades import Grade
 from goldsmith.courses.grade.junit import junit_xml
+from goldsmith.courses.grade.moves import Ledger, moved_words
 from goldsmith.courses.grade.output_folder import Folder
 from goldsmith.courses.grade.overview import Overview, overview_markdown
 from goldsmith.courses.grade.redaction import one_line
 from goldsmith.courses.grade.rubric import Rubric
-from goldsmith.courses.grade.scoring import NOT_JUDGED, RIGHT, ItemResult
+from goldsmith.courses.grade.scoring import NOT_JUDGED, RIGHT, ItemResult, number
 from goldsmith.foundation.ignored_names import RUN_RECORD
 from goldsmith.judge.verdicts import ERROR, SILENT, Verdict
 
@@ -31,7 +32,7 @@ SCHEMA = 1
 FEEDBACK, GRADESCOPE = "feedback", "gradescope"
 HINT = ".hint.json"
 GRADES, OVERVIEW, JUNIT = "grades.csv", "overview.md", "junit.xml"
-CLASS_PAGE = "class.html"
+CLASS_PAGE, MOVED_PAGE = "class.html", "moved.html"
 COLUMNS = (
     "name",
     "outcome",
@@ -49,6 +50,7 @@ COLUMNS = (
     "reason",
     "seconds",
     "digest",
+    "moved",
 )
 """Columns that are always present; those of the rubric's items follow, as `case:…` and `part:…`."""
 Visibility = Literal["visible", "hidden", "after_due_date", "after_published"]
@@ -92,6 +94,8 @@ def _column(grade: Grade, name: str) -> str:
         case "similarity":
             found = sorted((grade.similarity or {}).items(), key=lambda item: (-item[1].statements, item[0]))
             return _list(f"{part} {item.statements} of {item.of} statements ({item.place})" for part, item in found)
+        case "moved":
+            return moved_words(grade.moved) if grade.moved else ""
         case "stand_ins":
             return _list(grade.stand_ins)
     return str(getattr(grade, name))
@@ -177,9 +181,11 @@ def _json(body: dict[str, Any]) -> bytes:
 
 class Pages(Protocol):
     """Renders pages to look at: of one submission, for its author, from a verdict with errors in steps of tolerance;
-    and of the class, for staff. `stems` are the file names of the submissions' own pages, without their suffix."""
+    of points before and after, and of the class, for staff. `stems` are the file names of the submissions' own pages,
+    without their suffix."""
 
     def of_submission(self, grade: Grade, verdict: Verdict) -> str: ...
+    def of_moves(self, grades: Sequence[Grade], stems: Sequence[str], ledger: Ledger) -> str: ...
     def of_class(self, grades: Sequence[Grade], stems: Sequence[str], overview: Overview) -> str: ...
 
 
@@ -211,11 +217,13 @@ def write_class(
     record: bytes = b"",
     page: str = "",
     gradebook: bytes = b"",
+    moves: str = "",
 ) -> list[Path]:
-    """Write the files about the whole class, its `page` and Canvas's `gradebook` if there are any, and move away files
-    of submissions that are no longer in it. So is an earlier gradebook that this run does not write: it would no longer
-    have the points of the table next to it. The `record` is for goldsmith alone, and not among what is returned."""
-    along = (RUN_RECORD, GRADES, JUNIT, OVERVIEW, CLASS_PAGE, *((CANVAS,) if gradebook else ()))
+    """Write the files about the whole class, its `page`, that of its `moves` and Canvas's `gradebook` if there are any,
+    and move away files of submissions that are no longer in it. So is an earlier gradebook that this run does not
+    write: it would no longer have the points of the table next to it. The `record` is for goldsmith alone, and is not
+    returned."""
+    along = (RUN_RECORD, GRADES, JUNIT, OVERVIEW, CLASS_PAGE, MOVED_PAGE, *((CANVAS,) if gradebook else ()))
     folder.put_aside_the_rest(along=along)
     written = [
         folder.write(GRADES, grades_csv(grades, rubric).encode()),
@@ -224,6 +232,8 @@ def write_class(
     ]
     if page:
         written.append(folder.write(CLASS_PAGE, page.encode()))
+    if moves:
+        written.append(folder.write(MOVED_PAGE, moves.encode()))
     if gradebook:
         written.append(folder.write(CANVAS, gradebook))
     if record:

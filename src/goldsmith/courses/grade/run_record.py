@@ -18,6 +18,7 @@ from goldsmith.courses.grade.collection import LeftOut
 from goldsmith.courses.grade.grader import Judged
 from goldsmith.courses.grade.hints import StudentsNames
 from goldsmith.courses.grade.ingredients import Ingredients
+from goldsmith.courses.grade.moves import Moved
 from goldsmith.courses.grade.redaction import Redaction
 from goldsmith.courses.grade.rubric import Rubric
 from goldsmith.courses.grade.submissions import SubmissionRef
@@ -52,6 +53,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """How it was sandboxed."""
     alike: dict[str, dict[str, str]] = {}
     """Where it has statements of the solution, by part and the statement's digest."""
+    moved: Moved | None = None
+    """How its points moved since an earlier run, whose better ones may be kept; the verdict is this run's."""
 
     @classmethod
     def waiting(cls, item: SubmissionRef, root: str) -> Entry:

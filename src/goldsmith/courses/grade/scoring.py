@@ -88,6 +88,11 @@ def total(amounts: list[float]) -> float:
     return round(math.fsum(amounts), _DIGITS)
 
 
+def number(value: float) -> str:
+    """Format points as people write them: 4, 2.5, 0.333."""
+    return f"{value:.3f}".rstrip("0").rstrip(".")
+
+
 @dataclass
 class Scorer:
     """Scores the cases and parts of one verdict."""
