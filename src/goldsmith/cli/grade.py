@@ -66,6 +66,7 @@ MIN_DEVICE_GIB = 2.5
     "--device-memory",
     metavar="GIB",
     type=click.FloatRange(min=MIN_DEVICE_GIB),
+    rare=True,
     help="Of its memory, for each that runs there. By default nearly all, one after another.",
 )
 @flag("--verbose", help="Write feedback on every case and every part.")
@@ -112,7 +113,7 @@ MIN_DEVICE_GIB = 2.5
 )
 @flag("--again", help="Run all again, even those with a cached verdict.")
 @flag("--allow-stale", help="Grade against gold that is stale.")
-@flag("--allow-unsandboxed", help="Run submissions even if they cannot be sandboxed here.")
+@flag("--allow-unsandboxed", rare=True, help="Run submissions even if they cannot be sandboxed here.")
 @course_options
 def grade(
     assignment: str | None,

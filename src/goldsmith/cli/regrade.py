@@ -73,9 +73,9 @@ _OPTIONS = (
         "--since",
         metavar="DIR",
         type=PATH,
-        help="Say whose points moved since the run that wrote this folder, and why; default the last in --output.",
+        help="Say whose points moved since the run in DIR; default the one in --output.",
     ),
-    flag("--never-lower", help="Keep the points of that run where this one gives fewer, and say so."),
+    flag("--never-lower", rare=True, help="Keep the points of that run where this one gives fewer, and say so."),
     flag("--dry-run", help="Show whose points would move; write no grades."),
 )
 
