@@ -14,14 +14,12 @@ import msgspec
 from goldsmith.check.replay_strategy import ReplayStrategy
 from goldsmith.check.replay_workspace import ReplayWorkspace, recipe_placements
 from goldsmith.check.request import OpenGold, Request
-from goldsmith.errors.rulers import NoRuler
 from goldsmith.frameworks.framework import registered
 from goldsmith.gold.load import GoldCase
-from goldsmith.gold.rulers import Ruler, ruler_for
+from goldsmith.gold.rulers import Ruler, needed_ruler, ruler_for
 from goldsmith.judge.case import Judge
 from goldsmith.process.clocks import Allowance
 from goldsmith.process.fork_client import ForkClient
-from goldsmith.runs.conditions import OWN
 from goldsmith.runs.setting import Setting, options_for, setting_of
 from goldsmith.source_code.compiled_parts import CompiledParts
 from goldsmith.targets.target import NOTEBOOK_PACKAGES, Placement, Target
@@ -59,11 +57,7 @@ class CheckContext:
 
     @cached_property
     def ruler(self) -> Ruler | None:
-        """Return the ruler of the setting. In another dtype, or with TF32, nothing can be judged without one."""
-        found = ruler_for(self.opened.gold.manifest.rulers, self.setting)
-        if found is None and (self.setting.dtype != OWN or self.setting.tf32):
-            raise NoRuler(self.target.name, self.setting.name, options_for(self.setting))
-        return found
+        return needed_ruler(self.opened.gold.manifest.rulers, self.setting, self.target.name)
 
     @property
     def ruler_notes(self) -> tuple[str, ...]:

@@ -69,9 +69,8 @@ class Judge:
         fails, that is the verdict on this case alone."""
         gold = self.golds[name]
         verdict = CaseVerdict(name=name, title=gold.entry.title, outcome=ERROR, kind="error")
-        if self.ruler is not None and not self.criteria(name).can_be_judged:
-            why = f"the ruler for {self.ruler.setting.name} does not have this case: the solution fails there"
-            return inconclusive(verdict, f"{why}, or was recorded again since: run goldsmith calibrate again")
+        if unknown := self.criteria(name).why_unjudged(()):
+            return inconclusive(verdict, unknown)
         for _ in range(2):  # a retry helps where the failure was by chance, such as lack of memory
             try:
                 spend()

@@ -17,7 +17,7 @@ from goldsmith.foundation.nested import walk
 from goldsmith.gold.arrays import is_array, is_inexact, judged_part, leaf_facts, numbers_of
 from goldsmith.gold.precision import is_float64
 from goldsmith.gold.tolerances import Tolerance
-from goldsmith.judge.decision import coarsest_dtype, sharper
+from goldsmith.judge.decision import coarsest_dtype, sharper, shown_path
 from goldsmith.judge.follows_dtype import inner_dtypes
 from goldsmith.judge.verdicts import DIFFERS, CaseVerdict
 from goldsmith.runs.conditions import OWN
@@ -74,6 +74,19 @@ class Criteria:
     def can_be_judged(self) -> bool:
         """Say whether there is anything to judge by: gold's own tolerances say nothing about coarser numbers."""
         return self.is_ruled or not self.rounded_to
+
+    def why_unjudged(self, paths: Collection[str]) -> str:
+        """Say why nothing can be judged by these leaves in the setting; empty if something can be."""
+        there = self.ruler.setting.name if self.ruler else ""
+        if not self.can_be_judged:
+            why = (
+                f"the ruler for {there} does not have this case: the solution fails there, or was recorded again since"
+            )
+            return f"{why}: run goldsmith calibrate again"
+        path = next(iter(paths), "")
+        if not paths or any(item not in self.unjudged for item in paths):
+            return ""
+        return f"{shown_path(path)} is not judged in {there}: {self.unjudged[path]}"
 
     @property
     def _name(self) -> str:

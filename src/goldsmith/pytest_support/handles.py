@@ -13,9 +13,11 @@ from goldsmith.errors.check import NoSuchCase
 from goldsmith.errors.pytest import GoldMismatch, NoSuchOutput, WhichCase, blamed_on_the_caller
 from goldsmith.foundation.wording import nearest
 from goldsmith.gold.load import Gold, GoldCase
+from goldsmith.gold.rulers import Ruler, needed_ruler
 from goldsmith.pytest_support.check_call import check_call
 from goldsmith.pytest_support.outputs_by_name import compare_output, find, known_names
 from goldsmith.pytest_support.replay import JudgedCase, Replay
+from goldsmith.runs.setting import Setting
 from goldsmith.weights.rules import Adapter
 
 if TYPE_CHECKING:
@@ -84,9 +86,10 @@ class CaseForTests(_Readable):
     @blamed_on_the_caller
     def check(self, target: Callable[..., Any], *, train: bool | None = None) -> Comparison:
         """Put gold's weights into `target`, a model or a function, call it on gold's inputs, and compare the result. It
-        is called in the mode that its case recorded, unless `train` is given; the weights stay in it."""
+        is called in the mode that its case recorded, unless `train` is given; the weights stay in it. On another device
+        or in a coarser dtype than gold's, the ruler of that judges."""
         with self._named():
-            comparison = check_call(target, self.judged, self._adapter, train=train)
+            comparison = check_call(target, self.judged, self._adapter, train=train, ruler_in=self._ruler_in)
             if any(leaf.problem in _OTHER_THINGS for leaf in comparison.leaves):
                 raise GoldMismatch(f"{comparison}\n{_HINT}")
             return _agreed(comparison)
@@ -101,6 +104,9 @@ class CaseForTests(_Readable):
     def replay(self, path: str | Path | None = None, *, setting: str = "") -> JudgedCase:
         """Return this case of the replay of all cases."""
         return JudgedCase(self, Replay(self._session.replay(self._assignment, path, (), setting)))
+
+    def _ruler_in(self, setting: Setting) -> Ruler | None:
+        return needed_ruler(self._gold.manifest.rulers, setting, self._assignment.name)
 
     @cached_property
     def _adapter(self) -> Adapter:

@@ -7,14 +7,15 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from goldsmith.comparison.against_gold import compare_case
 from goldsmith.comparison.results import Comparison
 from goldsmith.errors.pytest import GoldMismatch, NoSuchOutput
 from goldsmith.errors.recipe import RecipeMisuse
 from goldsmith.gold.arrays import judged_part, leaves_of
 from goldsmith.gold.load import GoldCase
 from goldsmith.gold.row_sets import in_order_of
+from goldsmith.gold.rulers import Ruler
 from goldsmith.judge.choices import judge_choices
+from goldsmith.judge.criteria import Criteria
 from goldsmith.judge.decision import unjudged_reason
 from goldsmith.weights.values import snapshot
 
@@ -53,8 +54,9 @@ def _inside(place: Place, name: str, own: str) -> Place | None:
     return next((item for item in below if item), None)
 
 
-def compare_output(actual: Any, case: GoldCase, name: str) -> Comparison:
-    """Compare `actual` with gold's `name`, within tolerance; with the nearest of the answers that the case accepts."""
+def compare_output(actual: Any, case: GoldCase, name: str, ruler: Ruler | None = None) -> Comparison:
+    """Compare `actual` with gold's `name`, within tolerance or by the ruler of its setting; with the nearest of the
+    answers that the case accepts."""
     own = find(case, name)
     if own is None:
         raise NoSuchOutput(name, known_names(case))
@@ -64,19 +66,24 @@ def compare_output(actual: Any, case: GoldCase, name: str) -> Comparison:
         leaves = leaves_of({name: snapshot(actual, name)})
     except RecipeMisuse as problem:
         raise GoldMismatch(str(problem).partition(";")[0]) from None
-    found = [_beside(leaves, accepted, name) for accepted in (case, *case.variants.values())]
+    found = [_beside(leaves, accepted, name, ruler) for accepted in (case, *case.variants.values())]
     return min((item for item in found if item is not None), key=_distance)
 
 
-def _beside(leaves: Mapping[str, Any], case: GoldCase, name: str) -> Comparison | None:
+def _beside(leaves: Mapping[str, Any], case: GoldCase, name: str, ruler: Ruler | None) -> Comparison | None:
     place = find(case, name)
     if place is None:
         return None
     actual = {place.path + path.removeprefix(name): leaf for path, leaf in leaves.items()}
     gold, expected = leaves_of({place.path: place.value}), judged_part(case.data)
     actual = in_order_of(gold, actual, case.entry.unordered or ())
-    found = compare_case(actual, gold, case)
-    found, chosen = judge_choices(found, actual, expected, case.entry.choices or (), case.choice_arrays)
+    criteria = Criteria(case, lambda name, value: False, ruler=ruler)
+    unknown = criteria.why_unjudged(gold)
+    if unknown:
+        raise GoldMismatch(f"inconclusive: {unknown}")
+    found = criteria.compare_plain(actual, gold, True, ())
+    choices, arrays = case.entry.choices or (), case.choice_arrays
+    found, chosen = judge_choices(found, actual, expected, choices, arrays, criteria.rounded_to)
     if unjudged_reason(chosen):
         raise GoldMismatch(unjudged_reason(chosen))
     named = [msgspec.structs.replace(leaf, path=name + leaf.path.removeprefix(place.path)) for leaf in found.leaves]
