@@ -64,9 +64,20 @@ class GradingSandbox:
 
     @property
     def device_turns(self) -> int:
-        """Return how many submissions may be on the device at once; 0 where there is none to wait for."""
+        """Return how many submissions may be on the device at once; 0 where there is none to wait for. Only those that
+        have names of their own for sockets are there with others."""
         if self.target.device == "cpu":
             return 0
+        return self._room if self.own_names else 1
+
+    @functools.cached_property
+    def own_names(self) -> bool:
+        """Return whether each submission has a network of its own because others are on the device."""
+        return self._room > 1 and not private_network.why_not()
+
+    @property
+    def _room(self) -> int:
+        """Return for how many submissions the device has memory."""
         limit = self.device_limit
         return 1 if limit is None else max(1, device_memory().total // limit)
 
@@ -98,6 +109,7 @@ class GradingSandbox:
             readable=self.reach.readable,
             listable=self.reach.listable,
             loopback=self.loopback,
+            own_names=self.own_names,
             writable=self.accelerator.writable,
             devices=self.accelerator.devices,
             limits=Limits(

@@ -29,6 +29,8 @@ class Confinement(msgspec.Struct, frozen=True, kw_only=True):
                   reserves more of it than there is memory
     variables:    environment variables to keep, in addition to `limits.KEPT_VARIABLES`
     loopback:     has a private network with a loopback interface; without it, no sockets but pairs
+    own_names:    has a private network so that names of sockets, which an accelerator's driver needs, are its own:
+                  which of them are taken would tell others something, or keep their driver from starting
     """
 
     home: str
@@ -39,6 +41,7 @@ class Confinement(msgspec.Struct, frozen=True, kw_only=True):
     devices: tuple[str, ...] = ()
     variables: tuple[str, ...] = ()
     loopback: bool = False
+    own_names: bool = False
     limits: Limits = Limits()
 
 
@@ -56,7 +59,7 @@ def confine(confinement: Confinement, level: Level | None = None) -> Level:
     with _layer("closing descriptors"):
         limits.close_descriptors(confinement.descriptors)
     own_user_namespace = False
-    if confinement.loopback:
+    if confinement.loopback or confinement.own_names:
         with _layer("a private network"):
             own_user_namespace = private_network.enter()
     if confinement.limits.processes is not None and os.getuid() and not own_user_namespace:

@@ -374,3 +374,24 @@ print(private_network.why_not())
     assert "it ran" not in first
     assert "a private network failed (Operation not permitted)" in first
     assert second == "PermissionError: Operation not permitted"
+
+
+# --- a driver's names
+
+
+@needs_network
+def test_whose_driver_names_sockets_beside_others_has_names_of_its_own(tmp_path: Path, user: int | None) -> None:
+    name = f"\0taken by {os.getpid()}"
+
+    def name_one() -> str:
+        with pytest.raises(PermissionError):
+            socket.socket(socket.AF_INET)
+        with socket.socket(socket.AF_UNIX) as named:
+            named.bind(name)
+        return "mine"
+
+    with socket.socket(socket.AF_UNIX) as other:
+        other.bind(name)
+        driver = {"devices": ("/dev/null",), "user": user}
+        assert locked_in(tmp_path, name_one, own_names=True, **driver).value == "mine"
+        assert locked_in(tmp_path, name_one, **driver).number == errno.EADDRINUSE

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import struct
+from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -97,6 +99,30 @@ def test_an_accelerator_may_be_asked_what_its_driver_knows_and_only_with_one() -
         assert _allows("ioctl", 3, number, accelerator=True)
         assert not _allows("ioctl", 3, number, accelerator=False)
     for number in (_OF_A_TERMINAL, 0x40049409, 0x1234, 0x89AB):
+        assert not _allows("ioctl", 3, number, accelerator=True)
+
+
+MEASURED = (Path(__file__).parents[3] / "docs/contributing/measurements/accelerator.md").read_text()
+"""What NVIDIA's driver was seen to be asked."""
+
+
+def _asked(what: str) -> list[int]:
+    (row,) = [line for line in MEASURED.splitlines() if line.startswith("| `ioctl` of") and what in line]
+    _, _, asked, _, _ = row.split("|")
+    found = re.findall(r"\b0x([0-9a-f]+)(?: to 0x([0-9a-f]+))?", asked.partition("numbers")[2] or asked)
+    return [number for first, last in found for number in range(int(first, 16), int(last or first, 16) + 1)]
+
+
+def test_all_that_a_driver_was_seen_to_be_asked_is_let_in_and_nothing_next_to_it() -> None:
+    card, memory = _asked("`/dev/nvidiactl`"), _asked("`/dev/nvidia-uvm`")
+    assert (len(card), len(memory)) == (13, 14)
+    for number in card:
+        for direction, size in ((0, 0), (3, 4), (3, 0x20), (3, 0x3FFF)):
+            assert _allows("ioctl", 3, direction << 30 | size << 16 | 0x4600 | number, accelerator=True)
+            for kind in (0x4500, 0x4700):
+                assert not _allows("ioctl", 3, direction << 30 | size << 16 | kind | number, accelerator=True)
+    assert all(_allows("ioctl", 3, number, accelerator=True) for number in memory)
+    for number in (0, max(number for number in memory if number < 0x1000) + 0x10, 0x30000000, 0x30000003):
         assert not _allows("ioctl", 3, number, accelerator=True)
 
 

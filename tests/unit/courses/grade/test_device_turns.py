@@ -8,15 +8,20 @@ import sysconfig
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
 import goldsmith
+from goldsmith.check.grading_sandbox import GradingSandbox
 from goldsmith.courses.grade import turns
 from goldsmith.errors.sandbox import NoDeviceInside
 from goldsmith.process.device_probe import DeviceTrial, require_device
+from goldsmith.sandbox import private_network
 from goldsmith.sandbox.capabilities import probe
 from goldsmith.sandbox.confinement import Confinement
+from goldsmith.targets.target import Target
 from support.course import wait_until
 
 sandboxed = pytest.mark.skipif(not probe().sufficient, reason="this machine has no sandbox")
@@ -81,3 +86,14 @@ print("fine")
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.stdout == "fine\n", done.stderr
+
+
+@pytest.mark.parametrize(("why_not", "together"), [("", 4), ("not allowed here", 1)])
+def test_several_are_there_at_once_only_where_each_has_a_network_of_its_own(
+    monkeypatch: pytest.MonkeyPatch, why_not: str, together: int
+) -> None:
+    monkeypatch.setattr(private_network, "why_not", lambda: why_not)
+    monkeypatch.setattr(GradingSandbox, "_room", 4)
+    sandbox = GradingSandbox(cast("Target", SimpleNamespace(device="cuda")), Path("gold"))
+    assert sandbox.device_turns == together
+    assert sandbox.own_names == (together > 1)
