@@ -123,9 +123,11 @@ def test_what_a_ruler_says_nothing_about_float64_decides(
     assert (found["outcome"], found["cases"][0]["judged_in"]) == (outcome, "float64")
 
 
-@pytest.mark.parametrize(("factor", "outcome"), [("1.0", "agrees"), ("1.2", "differs")])
+@pytest.mark.parametrize(
+    ("factor", "whole", "outcome"), [("1.0", "1.0", "agrees"), ("1.2", "1.0", "differs"), ("1.0", "1.02", "differs")]
+)
 def test_what_rounds_inside_out_of_sight_is_judged_by_the_ruler(
-    made: CourseOnDisk, tmp_path: Path, factor: str, outcome: str
+    made: CourseOnDisk, tmp_path: Path, factor: str, whole: str, outcome: str
 ) -> None:
     """As a kernel may that is handed float64: by NumPy, which torch does not watch."""
     assert made.run("calibrate", "hw1", "--dtype", "bfloat16").code == 0
@@ -134,10 +136,10 @@ def test_what_rounds_inside_out_of_sight_is_judged_by_the_ruler(
         bits = scores.numpy().astype("float32").view("uint32")
         scores = ((bits + 0x8000) & 0xFFFF0000).astype("uint32").view("float32").astype("float64")
         scores = torch.from_numpy(scores)
-    return torch.softmax(scores, -1) @ b"""
+    return {whole} * (torch.softmax(scores, -1) @ b)"""
     right = "return torch.softmax(a @ b.transpose(-1, -2), -1) @ b"
     assert right in SOLUTION
-    (tmp_path / "ops.py").write_text(SOLUTION.replace(right, rounded.format(factor=factor)))
+    (tmp_path / "ops.py").write_text(SOLUTION.replace(right, rounded.format(factor=factor, whole=whole)))
     asked = ("--dtype", "bfloat16", "--case", "gold_output", "--json")
     (found,) = made.run("check", "hw1", str(tmp_path / "ops.py"), *asked).json["submissions"]
     assert found["outcome"] == outcome, found["cases"][0]

@@ -7,11 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from goldsmith.gold.arrays import difference_of, judged_part, numbers_of
 from goldsmith.gold.calibration import FLOOR_L2, FLOOR_MAX, Trials
 from goldsmith.gold.load import GoldCase
 from goldsmith.gold.precision import last_place
-from goldsmith.gold.sizes import root_mean_square
+from goldsmith.gold.sizes import common_factor, root_mean_square
 from goldsmith.gold.tolerances import BLIND, NOISY_SAFETY, SAFETY, Noise, Tolerance, digits, sizes_of, tolerance_ratio
 from goldsmith.gold.trivial_answers import passing_answers
 from goldsmith.runs.conditions import OWN
@@ -26,6 +28,10 @@ if TYPE_CHECKING:
 COARSE_FLOORS = (1.0, 4.0)
 """The floors of limits in dtypes coarser than float32, in units of the last place: of a tensor as a whole, and of its
 farthest element. Eight and sixteen, as in finer ones, would be a tenth of its size in bfloat16."""
+FACTOR_FLOOR = 1.0
+"""The least limit of a factor by which a whole tensor is off, in units of the last place of half precision: of TF32,
+nothing is known. Two constants that are rounded to it make up as much, and what truncates in place of rounding 0.97.
+Where rounding moves a normalised output by a tenth of its size, its own factor is 0.7 off; 1.01 is 1.28 in bfloat16."""
 
 
 @dataclass
@@ -58,7 +64,10 @@ def ruler_case(case: GoldCase, trials: Trials, setting: Setting, others: Sequenc
         if not _are_finite(far, base):
             found.unjudged[path] = "the solution itself returns numbers there that are not finite"
             continue
-        limit = _limit(far, base, own, case.noisy.get(path), _unit(entry.dtype, setting))
+        unit = _unit(entry.dtype, setting)
+        limit = _limit(far, base, own, case.noisy.get(path), unit)
+        if unit[1] == COARSE_FLOORS and not setting.tf32:
+            limit = _with_factor(limit, far, base, unit[0])
         found.limits[path] = limit
         if _off(limit) > BLIND:
             found.unjudged[path] = f"the solution itself is off by up to {_off(limit):.0%} of its size there"
@@ -124,6 +133,16 @@ def _limit(
         noisy_limit=digits(NOISY_SAFETY * wild),
         noise=noise,
     )
+
+
+def _with_factor(limit: Tolerance, far: Mapping[str, Array], base: Array, eps: float) -> Tolerance:
+    """Limit the factor by which a whole tensor is off, if that says more than the limit of its distance does."""
+    import numpy as np
+
+    sound = np.isfinite(base)
+    seen = max((abs(common_factor(gap[sound], base[sound])) for gap in far.values()), default=0.0)
+    factor = digits(max(SAFETY * seen, FACTOR_FLOOR * eps))
+    return msgspec.structs.replace(limit, factor=factor) if factor < (limit.l2 or 0.0) else limit
 
 
 def _each(

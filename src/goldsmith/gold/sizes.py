@@ -26,6 +26,19 @@ def relative_size(gap: Any, whole: Any) -> float:
     return (unit / whole_unit) * (mean / whole_mean)
 
 
+def common_factor(gap: Any, whole: Any) -> float:
+    """Return by which share of `whole` all of it is off, if `gap` is a multiple of it and what goes both ways; 0 where
+    that leaves the range of float64."""
+    import numpy as np
+
+    unit = max(float(np.max(np.abs(whole), initial=0.0)), float(np.max(np.abs(gap), initial=0.0)))
+    if not 0.0 < unit < math.inf:
+        return 0.0
+    one, two = np.ravel(gap / unit), np.ravel(whole / unit)
+    square = float(np.real(np.vdot(two, two)))
+    return float(np.real(np.vdot(two, one))) / square if square > _USUAL[0] else 0.0
+
+
 def quick_norm(numbers: Any) -> float | None:
     """Return the Euclidean norm by plain squares; None where these may have left the range of float64."""
     import numpy as np

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from goldsmith.gold.sizes import root_mean_square
+from goldsmith.gold.sizes import common_factor, root_mean_square
 
 if TYPE_CHECKING:
     import numpy as np
@@ -103,6 +103,8 @@ class Tolerance(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """How far those may be off."""
     noise: Noise | None = None
     """What was measured."""
+    factor: float | None = None
+    """How far the factor by which the whole tensor is off may be from 1, where a ruler limits that more closely."""
 
 
 class Pinned(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, kw_only=True):
@@ -241,6 +243,21 @@ def tolerance_ratio(
     if gap.size:
         found += list(_shares(tolerance, gap, gold))
     return max(found)
+
+
+def factor_ratio(
+    tolerance: Tolerance,
+    gap: npt.NDArray[np.float64],
+    gold: npt.NDArray[np.float64],
+    noisy: npt.NDArray[np.bool_] | None = None,
+) -> float:
+    """Return the share of its limit that a factor uses up by which all of `gold` is off, where the distance `gap` has a
+    sign. Roundings go both ways, so that over many elements a factor shows that is smaller than each of them."""
+    if tolerance.factor is None:
+        return 0.0
+    if noisy is not None and noisy.any():
+        gap, gold = gap[~noisy], gold[~noisy]
+    return scalar_ratio(abs(common_factor(gap, gold)), tolerance.factor)
 
 
 def _shares(tolerance: Tolerance, gap: Any, gold: Any) -> Any:

@@ -12,11 +12,12 @@ import msgspec
 
 from goldsmith.comparison.against_gold import compare_case, tolerances_of
 from goldsmith.comparison.api import compare
-from goldsmith.comparison.results import Comparison
+from goldsmith.comparison.results import Comparison, LeafComparison
 from goldsmith.foundation.nested import walk
-from goldsmith.gold.arrays import is_array, is_inexact, judged_part, leaf_facts, numbers_of
+from goldsmith.gold.arrays import difference_of, is_array, is_inexact, judged_part, leaf_facts, numbers_of
 from goldsmith.gold.precision import is_float64
-from goldsmith.gold.tolerances import Tolerance
+from goldsmith.gold.sizes import common_factor
+from goldsmith.gold.tolerances import Tolerance, factor_ratio
 from goldsmith.judge.decision import coarsest_dtype, sharper, shown_path
 from goldsmith.judge.follows_dtype import inner_dtypes
 from goldsmith.judge.verdicts import DIFFERS, CaseVerdict
@@ -161,7 +162,7 @@ class Criteria:
         marks = {
             path: item for path, item in self.gold.noisy.items() if path in gold and item.shape == _shape(gold[path])
         }
-        return compare(
+        compared = compare(
             found,
             gold,
             tolerances=self.tolerances,
@@ -170,6 +171,26 @@ class Criteria:
             check_dtype=[],
             guessing=guessing,
         )
+        leaves = tuple(self._with_factor(leaf, found, gold, marks) for leaf in compared.leaves)
+        return msgspec.structs.replace(compared, leaves=leaves)
+
+    def _with_factor(
+        self, leaf: LeafComparison, found: Mapping[str, Any], gold: Mapping[str, Any], marks: Mapping[str, Any]
+    ) -> LeafComparison:
+        """Have a leaf differ whose numbers are near enough one by one, and all off by a larger factor than rounding."""
+        limit = self.limits.get(leaf.path)
+        if limit is None or limit.factor is None or not leaf.agrees or leaf.path in self.unjudged:
+            return leaf
+        import numpy as np
+
+        right = numbers_of(gold[leaf.path])
+        gap = difference_of(numbers_of(found[leaf.path]), right)
+        counted = np.isfinite(gap) & np.isfinite(right) & ~marks.get(leaf.path, np.False_)
+        share = factor_ratio(limit, gap[counted], right[counted])
+        if share <= 1:
+            return leaf
+        guess = f"all of it is {1 + common_factor(gap[counted], right[counted]):.3g} times as large"
+        return msgspec.structs.replace(leaf, agrees=False, problem="values", excess=share, guess=guess)
 
     @cached_property
     def sharp_tolerances(self) -> Mapping[str, Tolerance]:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from goldsmith.gold.arrays import difference_of, numbers_of
 from goldsmith.gold.precision import last_place
 from goldsmith.gold.sizes import root_mean_square
-from goldsmith.gold.tolerances import SAFETY, Tolerance, sizes_of, tolerance_ratio
+from goldsmith.gold.tolerances import SAFETY, Tolerance, factor_ratio, sizes_of, tolerance_ratio
 from goldsmith.judge.policy import COARSE_MOVE, FINE_MOVE, FLOORS_INSIDE, LEAST_COARSE_MOVE, ROUNDS_INSIDE
 from goldsmith.runs.conditions import FLOAT64, Conditions
 
@@ -140,4 +140,5 @@ def _excess(actual: Any, gold: Any, tolerance: Tolerance, noisy: Any) -> float:
         return float("inf")
     sound = np.isfinite(two)
     marks = noisy[sound] if noisy is not None and noisy.shape == two.shape else None
-    return tolerance_ratio(tolerance, gap[sound], two[sound], marks)
+    given = tolerance, gap[sound], two[sound], marks
+    return max(tolerance_ratio(*given), factor_ratio(*given))

@@ -18,6 +18,7 @@ from goldsmith.gold.ruler_limits import ruler_case
 from goldsmith.gold.rulers import Ruler
 from goldsmith.gold.tolerances import SAFETY, tolerance_ratio
 from goldsmith.judge.case import Judge
+from goldsmith.judge.criteria import Criteria
 from goldsmith.runs.run import CaseRuns, Run
 from goldsmith.runs.setting import Setting
 from goldsmith.weights.rules import Adapter
@@ -93,3 +94,36 @@ def test_a_case_that_the_ruler_does_not_have_is_inconclusive(case: GoldCase) -> 
         "inconclusive",
         "the ruler for cpu bfloat16 does not have this case",
     )
+
+
+@settings(max_examples=40, deadline=None)
+@given(size=st.floats(0.01, 0.05), factor=st.sampled_from([1.02, 0.98, 1.05]), seed=st.integers(0, 9))
+def test_a_factor_is_found_that_is_far_below_what_single_roundings_may_do(
+    case: GoldCase, size: float, factor: float, seed: int
+) -> None:
+    gold, found = measured(case, size, seed=seed)
+    limit = found.limits["output"]
+    ruler = Ruler(setting=HALF, environment=HERE, trials=("again-1",), cases={"rmsnorm": found.limits})
+    criteria = Criteria(case, lambda name, value: False, ruler=ruler)
+    rounding = size * np.random.default_rng(seed + 10).standard_normal(gold.shape) * np.sqrt(np.mean(gold**2))
+
+    def agrees(values: Any) -> bool:
+        return criteria.compare_plain({"output": values}, {"output": criteria.expected["output"]}, False, ()).agrees
+
+    assert agrees(gold + rounding)
+    assert agrees(factor * gold + rounding) == (abs(factor - 1) < (limit.factor or 1))
+    assert tolerance_ratio(limit, factor * gold + rounding - gold, gold) <= 1 or factor == 1.05
+    assert abs(factor - 1) < 0.03 or not agrees(factor * gold + rounding)
+
+
+def test_the_limit_of_a_factor_is_the_solutions_own(case: GoldCase) -> None:
+    reference = case.reference["output"]
+    off = 0.02 * reference + measured_noise(reference)
+    found = ruler_case(case, Trials({"output": reference}, {"again-1": {"output": off}}), HALF, [])
+    assert found.limits["output"].factor == pytest.approx(0.06, rel=0.1)
+    plain = ruler_case(case, Trials({"output": reference}, {"again-1": {"output": off}}), Setting(device="cuda"), [])
+    assert plain.limits["output"].factor is None, "of other dtypes nothing is known"
+
+
+def measured_noise(gold: Any) -> Any:
+    return 0.05 * np.random.default_rng(3).standard_normal(gold.shape) * np.sqrt(np.mean(gold**2))
