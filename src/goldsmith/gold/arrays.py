@@ -193,3 +193,20 @@ def _as_numbers(array: Any) -> npt.NDArray[np.float64]:
 def _rounded_float(number: Any) -> float:
     """Round to nine digits: enough to read, too few to change with the last bits of a sum."""
     return float(f"{float(number):.9g}")
+
+
+def is_numeric(leaf: Any) -> bool:
+    """Say whether a leaf is an array, of any library or none."""
+    return is_array(leaf) or isinstance(leaf, Bfloat16)
+
+
+def like(numbers: Any, template: Any) -> Any:
+    """Return numbers in the dtype and library of a template."""
+    import numpy as np
+
+    if isinstance(template, Bfloat16):
+        return Bfloat16((numbers.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16))
+    if isinstance(template, np.ndarray):
+        return numbers.astype(template.dtype)
+    arrays = arrays_of(template)
+    return arrays.cast(arrays.like(numbers, template), arrays.dtype(template))

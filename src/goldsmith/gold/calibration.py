@@ -16,7 +16,7 @@ import msgspec
 
 from goldsmith.gold.advice import Advice
 from goldsmith.gold.arrays import Computed, difference_of
-from goldsmith.gold.choice_noise import choice_advice, fragile_texts, measure_choices, without_victims
+from goldsmith.gold.choice_noise import choice_advice, exact_values, fragile_texts, measure_choices, without_victims
 from goldsmith.gold.choices import Branch, Choice
 from goldsmith.gold.facts import ALLOWED_NOISE, CaseFacts, LeafFacts
 from goldsmith.gold.files import NOISY_PREFIX
@@ -138,6 +138,7 @@ def calibrate(case: CaseFacts, trials: Trials) -> Calibrated:
         return found
     choices = measure_choices(case, trials)
     found.choices, found.reference = choices.choices, choices.arrays
+    exact = exact_values(found.choices, choices.arrays, trials)
     gold = {path: trials.gold[path] for path in leaves}
     trials = replace(trials, gold=gold, differences=without_victims(case, trials))
     floats = [leaf for leaf in case.file.leaves if leaf.is_array and leaf.is_inexact]
@@ -158,7 +159,7 @@ def calibrate(case: CaseFacts, trials: Trials) -> Calibrated:
             step = _STEP.get(inside, 0.0)
             _inexact(found, leaf, (eps, step), scale, trials.gold[path], differences, trials.float64.get(path))
             if path in trials.float64 and pin is None:  # a pin was decided by a person
-                _hold_to_float64(found, leaf, eps, scale, trials.gold[path], trials.float64[path], weights)
+                _hold_to_float64(found, leaf, eps, scale, trials.gold[path], exact[path], weights)
         if pin is not None:
             standing = found.tolerances.get(path) or Tolerance(kind="exact", reason="", scale=_rms(trials.gold[path]))
             found.tolerances[path] = apply_pin(pin, standing)

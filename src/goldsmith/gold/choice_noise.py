@@ -12,14 +12,19 @@ from goldsmith.gold.advice import Advice
 from goldsmith.gold.choice_links import as_found, find_links, holds
 from goldsmith.gold.choices import (
     BRANCH_PREFIX,
+    EQUAL_PREFIX,
     SCORES_PREFIX,
     WIDTHS_PREFIX,
     Branch,
+    Change,
     Choice,
     Layout,
+    Ties,
     after_change,
     alternatives,
+    best_of,
     close_positions,
+    rule,
     widths_of,
 )
 from goldsmith.gold.facts import CaseFacts
@@ -39,6 +44,10 @@ MAX_SCORES = 2**22
 DECIDED_BY_NOISE = 0.5
 """A choice between scores that noise moves by more than this share of how much all of them vary is made by chance.
 Noise in bfloat16 is 0.02 of it, and a tie three times as wide."""
+
+_SAME_IN_FLOAT64 = 2.0**-46
+"""Scores are equal in float64 if they are nearer than this share of the largest: sums of the same numbers in another
+order are."""
 
 
 @dataclass
@@ -100,6 +109,10 @@ def _measure(choice: Choice, trials: Trials, arrays: dict[str, Any]) -> Choice |
         return None
     layout = Layout.of(choice, value.shape, gold.shape)
     scores, chosen = layout.scores(gold), layout.chosen(value)[:, layout.lead :].astype(np.int64)
+    equal = _equal(choice, layout, scores, trials) if choice.ties or choice.found else None
+    if choice.found and equal is not None:
+        choice = msgspec.structs.replace(choice, ties=_rule_followed(layout, scores, chosen, equal, trials))
+        layout = Layout.of(choice, value.shape, gold.shape)
     largest = np.zeros_like(scores)
     seen = 0
     for _, gaps in _gaps(choice, layout, trials):
@@ -111,12 +124,100 @@ def _measure(choice: Choice, trials: Trials, arrays: dict[str, Any]) -> Choice |
     widths[widths > DECIDED_BY_NOISE * float(finite.std() if finite.size else 0.0)] = np.inf
     if not largest.any():
         widths[:] = 0.0
-    close = close_positions(scores, widths, chosen.shape[-1], choice)
+    close = close_positions(scores, widths, chosen.shape[-1], choice, equal)
     arrays[f"{WIDTHS_PREFIX}{choice.path}"] = widths.astype(np.float32)
     if not choice.scores:
         arrays[f"{SCORES_PREFIX}{choice.path}"] = gold
+    if choice.ties and equal is not None and equal.any():
+        arrays[f"{EQUAL_PREFIX}{choice.path}"] = equal.astype(np.int32)
     branches = _branches(choice, layout, scores, widths, chosen, trials, arrays)
-    return msgspec.structs.replace(choice, positions=close.size, close=int(close.sum()), branches=tuple(branches))
+    return msgspec.structs.replace(
+        choice,
+        positions=close.size,
+        close=int(close.sum()),
+        branches=tuple(branches),
+        told_apart=bool(choice.ties) and equal is not None,
+    )
+
+
+def _equal(choice: Choice, layout: Layout, scores: Array, trials: Trials) -> Any:
+    """Return by number which of equal scores are equal by more than rounding: in float64, and in every trial without
+    noise, which tells apart what is the same. None if nothing tells. All are 0 if no others are equal."""
+    import numpy as np
+
+    from goldsmith.gold.calibration import FLOAT32, NARROWED, NOISE, OTHER_SEED
+
+    name = choice.scores or f"{SCORES_PREFIX}{choice.path}"
+    found = np.zeros(scores.shape, dtype=np.int64)
+    ordered = np.sort(scores, axis=-1)
+    tied = np.argwhere((ordered[..., 1:] == ordered[..., :-1]).any(axis=-1))
+    if name not in trials.float64:
+        moved = any(item[name].any() for item in trials.differences.values() if name in item)
+        return None if moved or unit_of(scores[np.isfinite(scores)], "float64") else found  # counts, and such numbers
+    exact = layout.scores(trials.float64[name])
+    value = trials.float64.get(choice.path)
+    own = trials.gold[choice.path]
+    other = (
+        after_change(layout, value - own) if choice.steps is not None and choice.scores and value is not None else None
+    )
+    calm = [
+        layout.scores(item[name])
+        for trial, item in trials.differences.items()
+        if name in item and not trial.startswith((NOISE, NARROWED)) and trial not in (FLOAT32, OTHER_SEED)
+    ]
+    for at in map(tuple, tied):
+        if other is not None and other[at]:
+            found[at] = np.arange(scores.shape[-1])  # float64 has chosen otherwise before, and tells nothing
+            continue
+        near = exact[at]
+        size = np.abs(near[np.isfinite(near)]).max(initial=0.0)
+        order = np.argsort(near, kind="stable")
+        with np.errstate(invalid="ignore"):
+            apart = ~(np.diff(near[order]) <= _SAME_IN_FLOAT64 * size) & (near[order][1:] != near[order][:-1])
+        numbers = np.empty(len(near), dtype=np.int64)
+        numbers[order] = np.concatenate([[0], np.cumsum(apart)])
+        seen = np.stack([scores[at], numbers, *(item[at] for item in calm)], axis=-1)
+        first: dict[bytes, int] = {}
+        whole = np.array([first.setdefault(line.tobytes(), number) for number, line in enumerate(seen + 0.0)])
+        _, plain = np.unique(scores[at], return_inverse=True)
+        if len(set(whole.tolist())) > plain.max() + 1:
+            found[at] = whole
+    return found
+
+
+def _rule_followed(layout: Layout, scores: Array, chosen: Any, equal: Any, trials: Trials) -> Ties:
+    """Return which of equal scores the solution chooses wherever there are any, in gold and in each trial; empty if
+    there are none, or it follows no such rule."""
+    import numpy as np
+
+    choice = layout.choice
+    name, runs = choice.scores or f"{SCORES_PREFIX}{choice.path}", [(scores, chosen, equal)]
+    for item in trials.differences.values():
+        if name in item and choice.path in item:
+            value = (trials.gold[choice.path] + item[choice.path]).astype(np.int64)
+            moved = layout.scores(trials.gold[name] + item[name])
+            runs.append((moved, layout.chosen(value)[:, layout.lead :], np.zeros(equal.shape, np.int64)))
+    left: set[Ties] = {"first", "last"}
+    tied = False
+    for rows, picked, numbers in runs:
+        ranked = -np.sort(-rows, axis=-1)[..., : picked.shape[-1] + 1]
+        for at in map(tuple, np.argwhere((ranked[..., 1:] == ranked[..., :-1]).any(axis=-1))):
+            for ties in tuple(left):
+                strict = msgspec.structs.replace(choice, ties=ties)
+                right = best_of(rows[at], picked.shape[-1], ties)
+                said = rule(rows[at], np.zeros(rows.shape[-1]), right, picked[at], strict, numbers[at])
+                left -= {ties} if said.outcome != "same" else set()
+            tied = tied or (numbers is equal and _share_a_number(rows[at], ranked[at], numbers[at]))
+    return next(iter(left)) if tied and len(left) == 1 else ""
+
+
+def _share_a_number(scores: Array, ranked: Array, equal: Any) -> bool:
+    """Say whether two that are chosen between are equal by more than rounding."""
+
+    return any(
+        len(numbers) > len(set(numbers))
+        for numbers in (equal[scores == value].tolist() for value in ranked[:-1][ranked[1:] == ranked[:-1]])
+    )
 
 
 def _gaps(choice: Choice, layout: Layout, trials: Trials) -> Iterator[tuple[str, Array]]:
@@ -153,6 +254,49 @@ def without_victims(case: CaseFacts, trials: Trials) -> Mapping[str, Mapping[str
             scores.reshape(-1)[np.abs(flat[victims]).astype(np.int64).ravel()] = 0.0
             item[choice.scores] = scores
     return found
+
+
+def exact_values(choices: Sequence[Choice], arrays: Mapping[str, Any], trials: Trials) -> dict[str, Array]:
+    """Return the values in float64, with gold's where they follow from a choice that is a tie and another one there:
+    that they are far apart says nothing against gold."""
+    import numpy as np
+
+    found = dict(trials.float64)
+    for change in _changed_in_float64(choices, arrays, trials):
+        for path in (path for path in found if path in trials.gold):
+            follows = path != change.choice.scores or change.choice.steps is not None
+            if follows and np.shape(found[path]) == trials.gold[path].shape:
+                rows = change.reaches(np.shape(found[path]))[-1]
+                found[path] = np.where(_widened(rows, found[path]), trials.gold[path], found[path])
+    return found
+
+
+def _widened(rows: Any, values: Array) -> Any:
+    return rows.reshape(rows.shape + (1,) * (values.ndim - rows.ndim))
+
+
+def _changed_in_float64(choices: Sequence[Choice], arrays: Mapping[str, Any], trials: Trials) -> Iterator[Change]:
+    """Yield the choices that are others in float64, all of them ties."""
+    import numpy as np
+
+    for choice in choices:
+        value, gold = trials.float64.get(choice.path), trials.gold.get(choice.path)
+        scores, widths = (
+            source.get(name)
+            for source, name in (
+                (trials.gold, choice.scores or f"{SCORES_PREFIX}{choice.path}"),
+                (arrays, f"{WIDTHS_PREFIX}{choice.path}"),
+            )
+        )
+        if value is None or gold is None or scores is None or widths is None or np.shape(value) != gold.shape:
+            continue
+        layout = Layout.of(choice, gold.shape, scores.shape)
+        rows, wide = layout.scores(scores), np.asarray(widths, np.float64)
+        own, other = (layout.chosen(item)[:, layout.lead :].astype(np.int64) for item in (gold, value))
+        first = ~after_change(layout, value - gold) & (own != other).any(axis=-1)
+        found = {rule(rows[at], wide[at], own[at], other[at], choice).outcome for at in map(tuple, np.argwhere(first))}
+        if found and "wrong" not in found:
+            yield Change.of(choice, gold, value)
 
 
 def _branches(

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 Best = Literal["highest", "lowest"]
 Ties = Literal["", "first", "last"]
-SCORES_PREFIX, WIDTHS_PREFIX, BRANCH_PREFIX = "scores:", "widths:", "branch:"
+SCORES_PREFIX, WIDTHS_PREFIX, BRANCH_PREFIX, EQUAL_PREFIX = "scores:", "widths:", "branch:", "equal:"
 """In a reference file: the scores of a choice that are not recorded by themselves, how far apart two of them may be and
-still be a tie, and what follows after a tie."""
-OF_CHOICES = (SCORES_PREFIX, WIDTHS_PREFIX, BRANCH_PREFIX)
+still be a tie, what follows after a tie, and by number which of equal scores are equal by more than rounding."""
+OF_CHOICES = (SCORES_PREFIX, WIDTHS_PREFIX, BRANCH_PREFIX, EQUAL_PREFIX)
 _NEIGHBOURS = 8
 """The noise of a score is that of as many on each side of it by rank, the largest: a dozen trials show too little of a
 single one, and candidates are neighbours of what they may be taken for."""
@@ -81,11 +81,14 @@ class Choice(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """At how many of them the gap is below the noise."""
     branches: tuple[Branch, ...] = ()
     """What is as right as gold where it ties."""
+    told_apart: bool = False
+    """Whether it is known which of equal scores are so by rounding alone: the reference file tells, if there are
+    any."""
 
     @property
     def declared(self) -> Choice:
         """Return what a recipe says of it, without what was measured."""
-        return msgspec.structs.replace(self, positions=0, close=0, branches=())
+        return msgspec.structs.replace(self, positions=0, close=0, branches=(), told_apart=False)
 
     @property
     def step_axis(self) -> int | None:
@@ -239,20 +242,6 @@ def _fitted(mask: Any, shape: tuple[int, ...]) -> Any:
     return None
 
 
-def sampling_scores(probabilities: Any, uniforms: Any, axis: int) -> Array:
-    """Return the scores by which given uniform numbers choose among probabilities: minus how far each is from the
-    interval of a candidate in their running sum."""
-    import numpy as np
-
-    shares = np.moveaxis(np.asarray(probabilities, dtype=np.float64), axis, -1)
-    ends = np.cumsum(shares, axis=-1)
-    ends /= ends[..., -1:]
-    starts = np.concatenate([np.zeros_like(ends[..., :1]), ends[..., :-1]], axis=-1)
-    drawn = np.asarray(uniforms, dtype=np.float64)[..., None]
-    off = np.maximum(np.maximum(starts - drawn, drawn - ends), 0.0)
-    return np.moveaxis(np.where(shares > 0, -off, -np.inf), -1, axis)
-
-
 @dataclass(frozen=True)
 class Ruling:
     """What is to be said of another choice at one position: it is the same, a tie, wrong, or `unknown`, where noise is
@@ -262,9 +251,11 @@ class Ruling:
     why: str = ""
 
 
-def rule(scores: Array, widths: Array, gold: Indices, chosen: Indices, choice: Choice) -> Ruling:
+def rule(
+    scores: Array, widths: Array, gold: Indices, chosen: Indices, choice: Choice, equal: Indices | None = None
+) -> Ruling:
     """Judge what was chosen at one position, by gold's scores there. `widths` are how far below another a score may be
-    and still be a tie; infinite where noise decides."""
+    and still be a tie; infinite where noise decides. Equal scores with other numbers in `equal` are so by rounding."""
     import numpy as np
 
     own, theirs = [int(item) for item in gold], [int(item) for item in chosen]
@@ -283,7 +274,7 @@ def rule(scores: Array, widths: Array, gold: Indices, chosen: Indices, choice: C
         gap = float(scores[better] - scores[worse]) if scores[better] != scores[worse] else 0.0
         if gap < 0:
             continue
-        if gap == 0 and choice.ties:
+        if gap == 0 and choice.ties and (equal is None or equal[better] == equal[worse]):
             if (worse > better) == (choice.ties == "first"):
                 right = f"the {choice.ties} of equal scores is right"
                 return Ruling("wrong", f"{worse} is chosen before {better}, whose score is equal: {right}")
@@ -357,7 +348,7 @@ def widths_of(scores: Array, gaps: Array, eps: float) -> Array:
     return np.maximum(SAFETY * found, floor)
 
 
-def close_positions(scores: Array, widths: Array, count: int, choice: Choice) -> Any:
+def close_positions(scores: Array, widths: Array, count: int, choice: Choice, equal: Any = None) -> Any:
     """Return by row, step and rank where what is chosen ties with the next best; of a set, with the best that is
     not."""
     import numpy as np
@@ -370,7 +361,8 @@ def close_positions(scores: Array, widths: Array, count: int, choice: Choice) ->
         gaps = np.where(best[..., :-1] == best[..., 1:], 0.0, best[..., :-1] - best[..., 1:])
     close = gaps <= np.maximum(width[..., :-1], width[..., 1:])
     if choice.ties:
-        close &= gaps > 0
+        numbers = np.take_along_axis(np.zeros(scores.shape, int) if equal is None else equal, order, -1)
+        close &= (gaps > 0) | (numbers[..., :-1] != numbers[..., 1:])
     if choice.unordered:
         close = close[..., count - 1 : count]
     return close

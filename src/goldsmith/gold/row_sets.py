@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from goldsmith.foundation.nested import walk
-from goldsmith.gold.arrays import is_array, numbers_of
+from goldsmith.gold.arrays import is_numeric, numbers_of
 from goldsmith.gold.safetensors_reader import Bfloat16
 from goldsmith.gold.sizes import root_mean_square
 
@@ -42,7 +42,7 @@ def is_unorderable(value: Any) -> bool:
     """Say whether a value has rows that could come in any order: arrays with as many rows, or a list of plain
     values."""
     leaves = dict(walk(value, "value"))
-    if isinstance(value, list | tuple) and not any(map(_is_numeric, leaves.values())):
+    if isinstance(value, list | tuple) and not any(map(is_numeric, leaves.values())):
         return bool(value) and len(leaves) == len(value)
     return _rows_of(leaves) > 0
 
@@ -63,7 +63,7 @@ def in_order_of(gold: Mapping[str, Any], actual: Mapping[str, Any], records: Seq
 
 def _in_order(gold: Mapping[str, Any], actual: Mapping[str, Any]) -> dict[str, Any]:
     rows = _rows_of(gold)
-    if not rows or any(not _is_numeric(leaf) or leaf.shape != gold[path].shape for path, leaf in actual.items()):
+    if not rows or any(not is_numeric(leaf) or leaf.shape != gold[path].shape for path, leaf in actual.items()):
         return dict(actual)
     order = pairing(_features(gold, gold, rows), _features(actual, gold, rows))
     return {path: _taken(leaf, order) for path, leaf in actual.items()}
@@ -222,12 +222,8 @@ def _features(leaves: Mapping[str, Any], gold: Mapping[str, Any], rows: int) -> 
 
 def _rows_of(leaves: Mapping[str, Any]) -> int:
     """Return how many rows all leaves have; 0 where they have no rows, or not as many."""
-    counts = {leaf.shape[0] if _is_numeric(leaf) and len(leaf.shape) else 0 for leaf in leaves.values()}
+    counts = {leaf.shape[0] if is_numeric(leaf) and len(leaf.shape) else 0 for leaf in leaves.values()}
     return int(counts.pop()) if len(counts) == 1 else 0
-
-
-def _is_numeric(leaf: Any) -> bool:
-    return is_array(leaf) or isinstance(leaf, Bfloat16)
 
 
 def _taken(leaf: Any, order: Sequence[int]) -> Any:

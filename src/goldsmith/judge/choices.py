@@ -12,10 +12,10 @@ from typing import Any
 import msgspec
 
 from goldsmith.comparison.results import Comparison
-from goldsmith.frameworks.framework import arrays_of
-from goldsmith.gold.arrays import as_numpy, is_array
+from goldsmith.gold.arrays import as_numpy, is_numeric, like
 from goldsmith.gold.choices import (
     BRANCH_PREFIX,
+    EQUAL_PREFIX,
     SCORES_PREFIX,
     WIDTHS_PREFIX,
     Change,
@@ -26,7 +26,6 @@ from goldsmith.gold.choices import (
     rule,
 )
 from goldsmith.gold.precision import computed_dtype
-from goldsmith.gold.safetensors_reader import Bfloat16
 from goldsmith.judge.bounds import spend
 from goldsmith.judge.decision import shown_path
 from goldsmith.judge.policy import FINER
@@ -50,7 +49,7 @@ def judge_choices(
     for place, leaf in enumerate(leaves):
         choice = known.get(leaf.path)
         both = (actual.get(leaf.path), expected.get(leaf.path))
-        if choice is None or leaf.problem != "values" or not all(map(_is_numeric, both)):
+        if choice is None or leaf.problem != "values" or not all(map(is_numeric, both)):
             continue
         if leaf.actual_dtype != leaf.gold_dtype or "int" not in leaf.gold_dtype:
             continue  # another dtype never agrees, and 3.9 is not a choice of 3
@@ -77,7 +76,7 @@ def excuse_victims(
     for choice in choices:
         theirs, scores = actual.get(choice.path), actual.get(choice.scores)
         known = (theirs, scores, expected.get(choice.path), expected.get(choice.scores))
-        if choice.steps is None or not choice.positions or not all(map(_is_numeric, known)):
+        if choice.steps is None or not choice.positions or not all(map(is_numeric, known)):
             continue
         assert theirs is not None
         assert scores is not None
@@ -93,7 +92,7 @@ def excuse_victims(
             flat = np.abs(layout.scores(np.arange(own_scores.size).reshape(own_scores.shape)))[victims].astype(np.int64)
             changed = np.array(as_numpy(scores))
             changed.reshape(-1)[flat.ravel()] = own_scores.reshape(-1)[flat.ravel()]
-            found[choice.scores] = _like(changed, scores)
+            found[choice.scores] = like(changed, scores)
             excused.append(choice.scores)
     return found, excused
 
@@ -110,7 +109,7 @@ def changes(
     found = []
     for choice in choices:
         both = (actual.get(choice.path), expected.get(choice.path))
-        if not choice.positions or not all(map(_is_numeric, both)):
+        if not choice.positions or not all(map(is_numeric, both)):
             continue
         theirs, own = (as_numpy(item) for item in both)
         if theirs.shape != own.shape or theirs.dtype.kind not in "iu" or (theirs == own).all():
@@ -196,7 +195,7 @@ def spare_followers(
             if rows.ndim:
                 numbers = np.array(as_numpy(actual[path]))
                 numbers[rows] = as_numpy(expected[path])[rows]
-                found[path] = _like(numbers, actual[path])
+                found[path] = like(numbers, actual[path])
         said = again(found)
         now, verdicts = (said.comparison, said.chosen) if isinstance(said, Spared) else (said, ())
         wrong = [path for path in at if not next(leaf.agrees for leaf in now.leaves if leaf.path == path)]
@@ -249,24 +248,11 @@ def _joined(masks: Sequence[Any]) -> Any:
     return np.logical_or.reduce([mask.any(axis=tuple(range(axes, mask.ndim))) for mask in masks])
 
 
-def _is_numeric(leaf: Any) -> bool:
-    return is_array(leaf) or isinstance(leaf, Bfloat16)
-
-
-def _like(numbers: Any, template: Any) -> Any:
-    import numpy as np
-
-    if isinstance(template, Bfloat16):
-        return Bfloat16((numbers.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16))
-    if isinstance(template, np.ndarray):
-        return numbers.astype(template.dtype)
-    arrays = arrays_of(template)
-    return arrays.cast(arrays.like(numbers, template), arrays.dtype(template))
-
-
 def _judged(
     choice: Choice, gold: Any, actual: Any, arrays: Mapping[str, Any], expected: Mapping[str, Any], rounded_to: str
 ) -> ChoiceVerdict:
+    import numpy as np
+
     known = ChoiceVerdict(path=choice.path, positions=choice.positions, close=choice.close)
     scores = expected.get(choice.scores) if choice.scores else arrays.get(f"{SCORES_PREFIX}{choice.path}")
     widths = arrays.get(f"{WIDTHS_PREFIX}{choice.path}")
@@ -277,8 +263,10 @@ def _judged(
     layout = Layout.of(choice, gold.shape, numbers.shape)
     own = computed_dtype(numbers.astype("float64"), "float64")  # whatever they are kept in
     coarser = eps_of(rounded_to) / eps_of(own) if rounded_to else 1.0
-    is_half = own in ("float16", "bfloat16") and bool(choice.ties)
-    return _Walk(layout, layout.scores(numbers), widths, arrays, is_half, coarser).verdict(known, gold, actual)
+    rows = layout.scores(numbers)
+    equal = arrays.get(f"{EQUAL_PREFIX}{choice.path}", np.zeros(rows.shape, np.int64)) if choice.told_apart else None
+    is_half = own in ("float16", "bfloat16")
+    return _Walk(layout, rows, widths, arrays, equal, is_half, coarser).verdict(known, gold, actual)
 
 
 @dataclass
@@ -289,8 +277,11 @@ class _Walk:
     scores: Any
     widths: Any
     arrays: Mapping[str, Any]
-    equal_by_rounding: bool = False
-    """Whether equal scores may be so by rounding alone, so that a rule for equal ones does not decide."""
+    equal: Any = None
+    """By number which of equal scores are equal by more than rounding; None if that is not known."""
+    is_half: bool = False
+    """Whether equal scores may be so by rounding alone where that is not known: a rule for equal ones decides nothing
+    then."""
     coarser: float = 1.0
     """How many times farther one rounding goes where this ran than where the widths were measured."""
     ties: int = 0
@@ -333,12 +324,13 @@ class _Walk:
                 step += 1
                 continue
             at = step - lead
-            ruling = self._rule(scores[at], widths[at], along[step], theirs[step])
+            equal = self.equal[row, at] if self.equal is not None and branch < 0 else None
+            ruling = self._rule(scores[at], widths[at], along[step], theirs[step], equal)
             if ruling.outcome == "wrong":
                 return step, ruling.why
             if ruling.outcome == "unknown":
                 self.unjudged += 1
-                self.why = self.why or "noise decides what is chosen"
+                self.why = self.why or ruling.why or "noise decides what is chosen"
             self.ties += ruling.outcome == "tie"
             on_its_own = choice.steps is not None and not choice.together
             if ruling.outcome != "same" and on_its_own and step + 1 < len(theirs):
@@ -356,13 +348,17 @@ class _Walk:
             step += 1
         return None
 
-    def _rule(self, scores: Any, widths: Any, own: Any, theirs: Any) -> Ruling:
-        found = rule(scores, widths, own, theirs, self.layout.choice)
-        if found.outcome == "wrong" and self.equal_by_rounding:
-            free = rule(scores, widths, own, theirs, msgspec.structs.replace(self.layout.choice, ties=""))
-            found = found if free.outcome == "wrong" else Ruling("unknown")
+    def _rule(self, scores: Any, widths: Any, own: Any, theirs: Any, equal: Any = None) -> Ruling:
+        choice = self.layout.choice
+        found = rule(scores, widths, own, theirs, choice, equal)
+        if found.outcome == "wrong" and choice.ties and (choice.found or (self.is_half and equal is None)):
+            free = rule(scores, widths, own, theirs, msgspec.structs.replace(choice, ties=""))
+            why = (
+                f"{found.why} if the solution's rule counts, which case.choice with ties= says" if choice.found else ""
+            )
+            found = found if free.outcome == "wrong" else Ruling("unknown", why)
         if found.outcome == "wrong" and self.coarser > 1:
-            wider = rule(scores, widths * self.coarser, own, theirs, self.layout.choice)
+            wider = rule(scores, widths * self.coarser, own, theirs, choice, equal)
             return found if wider.outcome == "wrong" else Ruling("unknown")
         return found
 
@@ -373,9 +369,11 @@ class _Walk:
         lead, found = self.layout.lead, differ.copy()
         for step in np.flatnonzero(differ[:, lead:].any(axis=0)):
             rows = np.flatnonzero(differ[:, lead + step])
+            equal = [None] * len(own) if self.equal is None else self.equal[:, step]
+            at = lead + int(step)
             outcomes = {
                 self._rule(
-                    self.scores[row, step], self.widths[row, step], own[row, lead + step], theirs[row, lead + step]
+                    self.scores[row, step], self.widths[row, step], own[row, at], theirs[row, at], equal[row]
                 ).outcome
                 for row in rows
             }

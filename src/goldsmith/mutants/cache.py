@@ -28,7 +28,7 @@ from goldsmith.source_code.points import without_points
 from goldsmith.targets.target import Target
 from goldsmith.workspace.snapshot import file_hash
 
-METHOD = 9
+METHOD = 10
 """Version of the method; increased whenever a mutant may be judged differently than before."""
 _MAX_AGE_S = 30 * 24 * 3600.0
 _FOLDER = "rigor"

@@ -12,17 +12,7 @@ from goldsmith.errors.recipe import RecipeMisuse
 from goldsmith.foundation.nested import walk
 from goldsmith.frameworks.framework import arrays_of
 from goldsmith.gold.arrays import as_numpy, is_array
-from goldsmith.gold.choices import (
-    Best,
-    Branch,
-    Choice,
-    Layout,
-    Misfit,
-    Ties,
-    alternatives,
-    first_problem,
-    sampling_scores,
-)
+from goldsmith.gold.choices import Best, Branch, Choice, Layout, Misfit, Ties, alternatives, first_problem
 from goldsmith.gold.payload import CaseNames
 from goldsmith.gold.precision import computed_dtype, unit_of
 from goldsmith.gold.row_sets import is_unorderable
@@ -322,6 +312,20 @@ class RecordsChoices:
         """
         if self._given is None or self.choices.in_trial:
             self.choices.continues(name, how)
+
+
+def sampling_scores(probabilities: Any, uniforms: Any, axis: int) -> Any:
+    """Return the scores by which given uniform numbers choose among probabilities: minus how far each is from the
+    interval of a candidate in their running sum."""
+    import numpy as np
+
+    shares = np.moveaxis(np.asarray(probabilities, dtype=np.float64), axis, -1)
+    ends = np.cumsum(shares, axis=-1)
+    ends /= ends[..., -1:]
+    starts = np.concatenate([np.zeros_like(ends[..., :1]), ends[..., :-1]], axis=-1)
+    drawn = np.asarray(uniforms, dtype=np.float64)[..., None]
+    off = np.maximum(np.maximum(starts - drawn, drawn - ends), 0.0)
+    return np.moveaxis(np.where(shares > 0, -off, -np.inf), -1, axis)
 
 
 def as_indices(value: Any) -> Any:

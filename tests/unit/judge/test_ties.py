@@ -10,17 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from goldsmith.gold.choices import (
-    Choice,
-    Layout,
-    Misfit,
-    best_of,
-    close_positions,
-    first_problem,
-    rule,
-    sampling_scores,
-    widths_of,
-)
+from goldsmith.gold.choices import Choice, Layout, Misfit, best_of, close_positions, first_problem, rule, widths_of
+from goldsmith.recipe.choices import sampling_scores
 
 ONE = Choice(path="output")
 SCORES = st.lists(st.floats(-1e3, 1e3, width=32), min_size=2, max_size=12)

@@ -47,7 +47,7 @@ from goldsmith.process.launcher import Watcher
 from goldsmith.sandbox.capabilities import Level, probe
 from goldsmith.targets.target import Submission, Target
 
-METHOD = 15
+METHOD = 16
 """Increased whenever a submission may be judged differently than before, so that cached verdicts are not used."""
 _MACHINE_KINDS = (*CUT_OFF, "device", "package")
 """Kinds of failure that depend on the machine and may not recur: its packages, device, load and limits."""
