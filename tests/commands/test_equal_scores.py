@@ -121,7 +121,8 @@ def test_a_rule_that_nobody_declared_is_noticed_and_breaking_it_is_doubt(course:
     assert (choice.ties, choice.found) == ("first", "what scores output.scores has")
     last = checked(course, ("return scores.argmax(-1)", "return 16 - scores[:, ::-1].argmax(-1)"))["undeclared"]
     assert last["outcome"] == "inconclusive"
-    assert "if the solution's rule counts, which case.choice with ties= says" in last["reason"]
+    assert "the first of equal scores is right, if that is meant" in last["reason"]
+    assert any('case.choice with ties="first" for best' in note for note in last["notes"])
     near = checked(
         course, ("return scores.argmax(-1)", "return np.where(scores.argmax(-1) == 11, 7, scores.argmax(-1))")
     )

@@ -353,9 +353,7 @@ class _Walk:
         found = rule(scores, widths, own, theirs, choice, equal)
         if found.outcome == "wrong" and choice.ties and (choice.found or (self.is_half and equal is None)):
             free = rule(scores, widths, own, theirs, msgspec.structs.replace(choice, ties=""))
-            why = (
-                f"{found.why} if the solution's rule counts, which case.choice with ties= says" if choice.found else ""
-            )
+            why = f"{found.why}, if that is meant" if choice.found else ""
             found = found if free.outcome == "wrong" else Ruling("unknown", why)
         if found.outcome == "wrong" and self.coarser > 1:
             wider = rule(scores, widths * self.coarser, own, theirs, choice, equal)

@@ -153,7 +153,7 @@ def choice_notes(
 ) -> list[str]:
     """Say which choices are others than gold's and as right, and what was held to gold's exactly although it may have
     been chosen."""
-    known = {choice.path for choice in choices}
+    known = {choice.path: choice for choice in choices}
     ties = [
         f"{count_of(item.ties, 'choice')} in {shown_path(item.path)} {'is' if item.ties == 1 else 'are'} not {whose} "
         "and as right: rounding moves the scores there by more than they differ "
@@ -161,7 +161,13 @@ def choice_notes(
         for item in verdicts
         if item.ties and not item.wrong
     ]
-    return ties + [
+    rules = [
+        f'case.choice with ties="{known[item.path].ties}" for {shown_path(item.path)} says that this one of equal '
+        "scores is meant, and without it that any is"
+        for item in verdicts
+        if item.unjudged and whose == "gold's" and known[item.path].found and known[item.path].ties
+    ]
+    return [*ties, *rules] + [
         f"{shown_path(leaf.path)} is compared exactly: no scores are known that it was chosen by"
         for leaf in comparison.differing
         if leaf.problem == "values" and leaf.elements > 1 and "int" in leaf.gold_dtype and leaf.path not in known
