@@ -10,7 +10,7 @@ _FEW = 8
 
 
 class PartUnreadable(GoldsmithError):
-    template = "{part} cannot be merged: {problem}."
+    template = "{part} cannot be merged: {problem}; run its share again, then merge all."
     part: str
     problem: str
 
@@ -25,7 +25,8 @@ class ForeignPart(GoldsmithError):
     shown: Sequence[object] = ()
 
     def sentence(self) -> str:
-        told = f" ({self.shown[0]}, there {self.shown[1]})" if self.shown else ""
+        pair = ", there ".join(map(str, self.shown))
+        told = f" ({pair})" if pair else ""
         return (
             f"{self.part} does not belong with {self.other}: it was made with {self.what}{told}; run its share again "
             "with the same."

@@ -20,7 +20,6 @@ from goldsmith.foundation.sealed_files import NotSealed
 
 Record = TypeVar("Record")
 MAX_SHARES = 10_000
-RUN_AGAIN = "run its share again"
 _SHARE = re.compile(r"(\d{1,9})/(\d{1,9})")
 _LEAST_S = 0.05
 """What any piece of work costs, however short: opening it, writing it down."""
@@ -76,9 +75,9 @@ def read_part(folder: Path, name: str, read: Callable[[Path], Record]) -> Record
     try:
         return read(folder)
     except NotSealed as problem:
-        raise PartUnreadable(str(folder), f"of {name} in it, {problem}; {RUN_AGAIN}") from None
+        raise PartUnreadable(str(folder), f"of {name} in it, {problem}") from None
     except FileNotFoundError:
-        why = f"it has no {name}: its share did not come to an end; {RUN_AGAIN}"
+        why = f"it has no {name}: its share did not come to an end"
         raise PartUnreadable(str(folder), why if folder.is_dir() else "there is no such folder") from None
     except OSError as error:
         raise PartUnreadable(str(folder), f"it cannot be read ({error.strerror or error})") from None
@@ -104,7 +103,7 @@ def require_whole(parts: Sequence[Part]) -> list[Part]:
         number, of = part.share
         is_one = 1 <= number <= of and all(1 <= share <= of for share in part.shares)
         if not is_one or list(part.done) != [share == number for share in part.shares]:
-            raise PartUnreadable(part.place, f"it holds other work than that of share {part.share}; {RUN_AGAIN}")
+            raise PartUnreadable(part.place, f"it holds other work than that of share {part.share}")
     for name in dict.fromkeys(name for part in parts for name in part.facts):
         _require_same(parts, name)
     by_number: dict[int, Part] = {}

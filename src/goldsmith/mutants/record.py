@@ -118,7 +118,7 @@ def _merged(found: Sequence[tuple[str, RigorRecord]]) -> RigorRecord:
     first = in_order[0]
     if first.goldsmith != VERSION:
         made = f"it was made by goldsmith {first.goldsmith}, and this is {VERSION}"
-        raise PartUnreadable(found[0][0], f"{made}: merge with the goldsmith that the shares ran with")
+        raise PartUnreadable(found[0][0], f"{made}, which may say something else")
     pieces = [replace(in_order[item.share - 1].pieces[place], share=0) for place, item in enumerate(first.pieces)]
     return replace(
         first,

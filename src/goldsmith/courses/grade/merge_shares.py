@@ -41,7 +41,7 @@ def merged(folders: Sequence[Path]) -> RunRecord:
     version = version_words(METHOD)
     if first.ingredients.goldsmith != version:
         made = f"it was made by goldsmith {first.ingredients.goldsmith}, and this is {version}"
-        raise PartUnreadable(parts[0].place, f"{made}: merge with the goldsmith that the shares ran with")
+        raise PartUnreadable(parts[0].place, f"{made}, which may say something else")
     statements = {part: some for record in in_order for part, some in record.statements.items()}
     return replace(
         first,
