@@ -212,6 +212,11 @@ class InputsOfNothing(UsageError):
     what: str
 
 
+class NotInAnyOrder(UsageError):
+    template = "gold.check was told that rows come in any order: {why}."
+    why: str
+
+
 class ModelWithoutInputs(UsageError):
     template = "gold.check was given the model {name} without inputs; give them too: gold.check(model, inputs)."
     name: str

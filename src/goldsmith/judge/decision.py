@@ -167,8 +167,9 @@ def choice_notes(
         for item in verdicts
         if item.unjudged and whose == "gold's" and known[item.path].found and known[item.path].ties
     ]
+    tell = "; case.choice tells them, and case.continues how it goes on after a tie" if whose == "gold's" else ""
     return [*ties, *rules] + [
-        f"{shown_path(leaf.path)} is compared exactly: no scores are known that it was chosen by"
+        f"{shown_path(leaf.path)} is compared exactly: no scores are known that it was chosen by{tell}"
         for leaf in comparison.differing
         if leaf.problem == "values" and leaf.elements > 1 and "int" in leaf.gold_dtype and leaf.path not in known
     ]

@@ -20,6 +20,7 @@ from goldsmith.errors.pytest import (
     KeptUnreadable,
     MarkedForAssignment,
     ModelWithoutInputs,
+    NotInAnyOrder,
 )
 from goldsmith.foundation.git import ignored_files
 from goldsmith.foundation.nested import walk
@@ -29,7 +30,7 @@ from goldsmith.gold.labels import Labels
 from goldsmith.judge.choices import judge_choices
 from goldsmith.judge.decision import unjudged_reason
 from goldsmith.pytest_support.call_values import Callee, CallValues, judge_call, why_undecided
-from goldsmith.pytest_support.compared_values import compare_values, number_paths
+from goldsmith.pytest_support.compared_values import compare_values, in_kept_order, number_paths
 from goldsmith.pytest_support.differences import difference_text
 from goldsmith.pytest_support.keepable import keepable, refuse_nan
 from goldsmith.pytest_support.kept_changes import change_lines, lost_values
@@ -72,6 +73,7 @@ class CheckOptions(msgspec.Struct, frozen=True, kw_only=True):
     equal_nan: bool = False
     train: bool = False
     weights: bool = True
+    unordered: bool | Collection[str] = False
 
     @property
     def is_own(self) -> bool:
@@ -103,6 +105,8 @@ class ValueChecks:
             return None
         if inputs is NO_INPUTS and is_module(value):
             raise ModelWithoutInputs(type(value).__name__)
+        if options.unordered:
+            raise NotInAnyOrder("of a function or model, that is not known of its noise; give what it returns")
         given = () if inputs is NO_INPUTS else inputs
         return CallValues(
             lambda: self._make_callee(value, given, SEED),
@@ -200,6 +204,7 @@ class _OneCheck:
     def _stage(self, value: Any, call: CallValues | None, reason: str) -> tuple[ToKeep, Path]:
         refuse_place(self._place)
         new = ToKeep(keepable(value, self._ignored)) if call is None else call.record()
+        in_kept_order(new.value, new.value, self._options.unordered)  # refuse what has no rows
         self._refuse_patterns(new.value, new.value)
         if not self._options.equal_nan:
             refuse_nan(new.value)
@@ -220,6 +225,7 @@ class _OneCheck:
             raise GoldMismatch(f"{place.case}: {error}\n{_next_step(place)}") from None
         own = self._refuse_patterns(actual, kept.value)
         gold = self._ignored.redact(kept.value)
+        actual = in_kept_order(actual, gold, options.unordered)
         measured = {} if options.is_own else kept.tolerances
         hidden = {path for path, leaf in walk(gold) if isinstance(leaf, Labels)}
         reference = (

@@ -12,11 +12,13 @@ from goldsmith.comparison.api import compare
 from goldsmith.comparison.leaf_result import mismatch
 from goldsmith.comparison.leaves import FORMS
 from goldsmith.comparison.results import Comparison, LeafComparison
-from goldsmith.foundation.nested import map_tree, walk
+from goldsmith.errors.pytest import NotInAnyOrder
+from goldsmith.foundation.nested import map_paths, map_tree, walk
 from goldsmith.gold.labels import Item, Labels, is_nan, shown_item
+from goldsmith.gold.row_sets import in_order_of, is_unorderable
 from goldsmith.gold.tolerances import Tolerance, scalar_ratio
 
-_STAND_IN = ""
+_STAND_IN, _ROOT = "", "value"
 _FLOAT = FORMS["float64"]
 _NOW_COMPARED = "it was ignored when it was recorded, and is compared now: record it again"
 
@@ -59,6 +61,26 @@ def compare_values(
             limit = (pinned.rtol or 0.0, pinned.atol or 0.0) if pinned is not None else given
             leaves.append(_compared(leaf.path, one, two, limit or (_FLOAT.rtol, _FLOAT.atol), equal_nan))
     return Comparison(tuple(leaves))
+
+
+def in_kept_order(actual: Any, kept: Any, unordered: bool | Collection[str]) -> Any:
+    """Return a value with the rows of what is `unordered`, all of it or what is named, in the order of the kept one."""
+    named = (unordered,) if isinstance(unordered, str) else () if isinstance(unordered, bool) else tuple(unordered)
+    if unordered is False or not (named or unordered):
+        return actual
+    found, own = dict(walk(actual, _ROOT)), dict(walk(kept, _ROOT))
+    records = [f"{_ROOT}.{name}" for name in named] or [_ROOT]
+    for record in records:
+        inside = {path: leaf for path, leaf in found.items() if path == record or path.startswith(f"{record}.")}
+        if not inside:
+            raise NotInAnyOrder(f"the value has no {record.removeprefix(f'{_ROOT}.')!r}")
+        if not is_unorderable(inside):
+            name = record.removeprefix(_ROOT).removeprefix(".") or "it"
+            raise NotInAnyOrder(
+                f"{name} has none that could: give arrays of as many rows, or name those with unordered="
+            )
+    placed = in_order_of(own, found, records)
+    return map_paths(lambda path, leaf: placed[path], actual, _ROOT)
 
 
 def _labels_in(value: Any) -> dict[str, Labels]:

@@ -79,6 +79,7 @@ class GoldOf:
         equal_nan: bool = False,
         train: bool = False,
         weights: bool = True,
+        unordered: bool | Collection[str] = False,
     ) -> Comparison:
         """Compare `value` with what this test kept before, in `test_block.gold/` next to `test_block.py`.
 
@@ -88,7 +89,8 @@ class GoldOf:
         are kept, too, and the tolerance is measured. A model runs in eval mode unless `train`. `rtol` and `atol` are
         used instead of what was measured or is the default of the dtype; `tolerances={"u": {"rtol": 1e-3}}` for what a
         pattern matches. Of what `ignore=["time", "**.path"]` matches, only its type is kept and compared. In patterns
-        `*` is one part of a path and `**` any number of parts. If a test checks twice, each check needs a `name`.
+        `*` is one part of a path and `**` any number of parts. Rows of a value that is `unordered`, or of what is named
+        there, such as `unordered=["boxes"]`, may come in any order. If a test checks twice, each check needs a `name`.
 
         What is not kept yet is written, and the test fails once; `--gold-update` writes it, and what has changed.
         """
@@ -100,6 +102,7 @@ class GoldOf:
             equal_nan=equal_nan,
             train=train,
             weights=weights,
+            unordered=unordered,
         )
         return self._checks.check(value, inputs, name=name, options=options)
 

@@ -123,7 +123,10 @@ def test_whole_numbers_without_scores_are_exact_and_that_is_said() -> None:
     )
     found, verdicts = judge_choices(compare(*sides), *sides, [], {})
     assert (found.agrees, verdicts) == (False, ())
-    assert choice_notes(verdicts, found, []) == ["n is compared exactly: no scores are known that it was chosen by"]
+    said = "n is compared exactly: no scores are known that it was chosen by"
+    assert choice_notes(verdicts, found, [], "the reference's") == [said]
+    (told,) = choice_notes(verdicts, found, [])
+    assert told == f"{said}; case.choice tells them, and case.continues how it goes on after a tie"
     assert choice_notes(verdicts, found, [Choice(path="output.n", axis=0, positions=3, close=0)]) == []
 
 

@@ -48,3 +48,27 @@ def test_what_noise_decides_does_not_pass(keeping: KeepingTests) -> None:
     found = keeping.run(tests=NOISY.format(tokens=anything))
     found.assert_outcomes(failed=1)
     found.stdout.fnmatch_lines(["*inconclusive*choices in * are not judged*"])
+
+
+ROWS = """
+ROWS = np.random.default_rng(0).normal(size=(500, 4)).astype(np.float32)
+ROWS[:, 0] = 1.0
+
+
+def test_rows(gold):
+    rows = {rows}
+    gold.check({{"boxes": rows, "labels": np.arange(500) % 7}}, unordered={unordered})
+"""
+SHUFFLED = "(ROWS * np.float32(1 + 1e-7))[np.random.default_rng(1).permutation(500)]"
+
+
+def test_rows_that_may_come_in_any_order_do_and_others_do_not(keeping: KeepingTests) -> None:
+    keeping.record(ROWS.format(rows="ROWS", unordered='["boxes"]'))
+    keeping.run(tests=ROWS.format(rows=SHUFFLED, unordered='["boxes"]')).assert_outcomes(passed=1)
+    other = keeping.run(tests=ROWS.format(rows=f"{SHUFFLED} + (np.arange(500) == 3)[:, None]", unordered=["boxes"]))
+    other.assert_outcomes(failed=1)
+    together = keeping.run(tests=ROWS.format(rows=SHUFFLED, unordered="True"))
+    together.assert_outcomes(failed=1)  # each label is that of its box
+    for unordered, said in ((["box"], "*the value has no 'box'*"), (["labels", "boxes.0"], "*has no 'boxes.0'*")):
+        found = keeping.run(tests=ROWS.format(rows="ROWS", unordered=unordered))
+        found.stdout.fnmatch_lines([said])
