@@ -13,10 +13,10 @@ import msgspec
 
 from goldsmith.check.replay_strategy import ReplayStrategy
 from goldsmith.check.replay_workspace import ReplayWorkspace, recipe_placements
-from goldsmith.check.request import OpenGold, Request
+from goldsmith.check.request import OpenGold, Request, needed_ruler
 from goldsmith.frameworks.framework import registered
 from goldsmith.gold.load import GoldCase
-from goldsmith.gold.rulers import Ruler, needed_ruler, ruler_for
+from goldsmith.gold.rulers import Ruler, ruler_for
 from goldsmith.judge.case import Judge
 from goldsmith.process.clocks import Allowance
 from goldsmith.process.fork_client import ForkClient

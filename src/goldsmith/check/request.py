@@ -9,14 +9,17 @@ from pathlib import Path
 from goldsmith.check.recipe_failures import SolutionFailures
 from goldsmith.check.replay_workspace import SandboxPolicy
 from goldsmith.errors.check import BadAdapter, NoGold, NoSuchCase, NotReplayed, StaleGold
+from goldsmith.errors.rulers import NoRuler
 from goldsmith.foundation.wording import nearest
 from goldsmith.generate.freshness import stale_reasons
 from goldsmith.gold.load import Gold, GoldCase, load_gold
 from goldsmith.gold.manifest import MANIFEST
+from goldsmith.gold.rulers import Ruler, ruler_for
 from goldsmith.judge.evidence import Evidence
 from goldsmith.process.fork_client import ForkClient
 from goldsmith.process.launcher import Watcher
-from goldsmith.runs.setting import Setting
+from goldsmith.runs.conditions import OWN
+from goldsmith.runs.setting import Setting, options_for
 from goldsmith.targets.target import Submission, Target
 from goldsmith.weights.rules import Adapter, read_adapter
 
@@ -61,6 +64,15 @@ class OpenGold:
         gold = open_gold(target, submission, allow_stale=request.allow_stale)
         golds = {name: gold[name] for name in _select_cases(gold, request.cases)}
         return cls(gold, golds, *open_adapter(target, request.adapter))
+
+
+def needed_ruler(rulers: Sequence[Ruler], setting: Setting, assignment: str) -> Ruler | None:
+    """Return the ruler of a setting. In another dtype, or with TF32, nothing can be judged without one; elsewhere there
+    are gold's own tolerances."""
+    found = ruler_for(rulers, setting)
+    if found is None and (setting.dtype != OWN or setting.tf32):
+        raise NoRuler(assignment, setting.name, options_for(setting))
+    return found
 
 
 def open_gold(target: Target, submission: Submission, *, allow_stale: bool) -> Gold:

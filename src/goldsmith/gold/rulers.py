@@ -10,11 +10,9 @@ from collections.abc import Collection, Iterator, Sequence
 
 import msgspec
 
-from goldsmith.errors.rulers import NoRuler
 from goldsmith.gold.facts import Environment
 from goldsmith.gold.tolerances import Tolerance
-from goldsmith.runs.conditions import OWN
-from goldsmith.runs.setting import Setting, options_for
+from goldsmith.runs.setting import Setting
 
 
 class Ruler(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -37,15 +35,6 @@ class Ruler(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 def ruler_for(rulers: Sequence[Ruler], setting: Setting) -> Ruler | None:
     """Return the ruler of a setting; None if none was measured."""
     return next((item for item in rulers if item.setting == setting), None)
-
-
-def needed_ruler(rulers: Sequence[Ruler], setting: Setting, assignment: str) -> Ruler | None:
-    """Return the ruler of a setting. In another dtype, or with TF32, nothing can be judged without one; elsewhere there
-    are gold's own tolerances."""
-    found = ruler_for(rulers, setting)
-    if found is None and (setting.dtype != OWN or setting.tf32):
-        raise NoRuler(assignment, setting.name, options_for(setting))
-    return found
 
 
 def kept_rulers(rulers: Sequence[Ruler], cases: Collection[str]) -> tuple[Ruler, ...]:

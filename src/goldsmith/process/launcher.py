@@ -21,7 +21,7 @@ from goldsmith.foundation.signals import pause, uninterrupted
 from goldsmith.process.clocks import Allowance, Clock
 from goldsmith.process.descendants import MAX_TASKS
 from goldsmith.process.fork_client import ForkClient
-from goldsmith.process.messages import EVENTS, JOB, LOG, RESULT, Event, Job, Result, says_when_ready
+from goldsmith.process.messages import EVENTS, JOB, LOG, RESULT, Event, Job, ReplayJob, Result
 from goldsmith.process.process_exit import ProcessExit
 from goldsmith.process.process_groups import Leader, Process, end_group
 from goldsmith.process.untrusted_files import UntrustedFolder
@@ -203,7 +203,8 @@ class Child:
     case_clock: Clock = field(default_factory=lambda: Clock(0))
     """Runs since the child's last sign of life."""
     is_ready: bool = True
-    """Whether the machine has done its part, and time counts as the course's and the submission's."""
+    """Whether the machine has done its part, and time counts as the course's and the submission's. Of a child that is
+    asked for runs, which each have their time, it is awaited."""
     _cases_begun: set[str] = field(default_factory=set)
     _expected_cases: frozenset[str] = frozenset()
     _request_count: int = 0
@@ -218,7 +219,7 @@ class Child:
             self.left = UntrustedFolder(self._scratch)
         except OSError as error:
             raise CannotWrite(self._scratch, error.strerror or str(error)) from None
-        self.is_ready = not says_when_ready(self.job)
+        self.is_ready = not isinstance(self.job, ReplayJob) or bool(self.job.trials)
 
     @property
     def _scratch(self) -> Path:

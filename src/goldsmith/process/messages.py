@@ -173,12 +173,6 @@ AnyJob = RecordJob | BuildJob | ProposeJob | ReplayJob | TestsJob
 """A child's task."""
 
 
-def says_when_ready(job: Job) -> bool:
-    """Say whether a child tells when it has come to the first line of the course: one that is asked for runs, which
-    each have their time."""
-    return isinstance(job, ReplayJob) and not job.trials
-
-
 class Proposal(msgspec.Struct, frozen=True):
     """A recipe to start from: its text, how many of its cases run, the parts that they cover, and why others have
     none."""

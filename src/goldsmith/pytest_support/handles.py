@@ -13,7 +13,7 @@ from goldsmith.errors.check import NoSuchCase
 from goldsmith.errors.pytest import GoldMismatch, NoSuchOutput, WhichCase, blamed_on_the_caller
 from goldsmith.foundation.wording import nearest
 from goldsmith.gold.load import Gold, GoldCase
-from goldsmith.gold.rulers import Ruler, needed_ruler
+from goldsmith.gold.rulers import Ruler
 from goldsmith.pytest_support.check_call import check_call
 from goldsmith.pytest_support.outputs_by_name import compare_output, find, known_names
 from goldsmith.pytest_support.replay import JudgedCase, Replay
@@ -106,6 +106,8 @@ class CaseForTests(_Readable):
         return JudgedCase(self, Replay(self._session.replay(self._assignment, path, (), setting)))
 
     def _ruler_in(self, setting: Setting) -> Ruler | None:
+        from goldsmith.check.request import needed_ruler
+
         return needed_ruler(self._gold.manifest.rulers, setting, self._assignment.name)
 
     @cached_property

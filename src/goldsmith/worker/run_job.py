@@ -42,7 +42,6 @@ from goldsmith.process.messages import (
     ReplayJob,
     Result,
     TestsJob,
-    says_when_ready,
 )
 from goldsmith.process.parent_watch import end_with_parent
 from goldsmith.process.worker_channel import announce_answer
@@ -116,8 +115,7 @@ def _run(job: Job, own_code: OwnCode) -> Result:
         check_device(job.device)
         if job.confinement is not None and job.confinement.limits.device_memory is not None:
             limit_memory(job.device, job.confinement.limits.device_memory - CONTEXT_BYTES)
-        if says_when_ready(job):
-            _announce(job, Event("", 0, 0))
+        _announce(job, Event("", 0, 0))
         return _record(job, session)
     except NoSuchDevice as missing:
         return Result(failure=Failure(kind="device", message=str(missing)))
