@@ -1,9 +1,9 @@
 """The seam: which libraries of arrays and models are in use, and what Goldsmith knows of each.
 
 A framework is a package with the modules `arrays`, `models`, `numerics` and `process`, which have the functions of the
-protocols in `protocols.py`. It is found by its library's name in `sys.modules`: what the user's code has not imported
-is never imported for it. Frameworks of other distributions register their package under the entry point
-`goldsmith.frameworks`.
+protocols in `protocols.py`; what a module leaves out, `usual/` answers. It is found by its library's name in
+`sys.modules`: what the user's code has not imported is never imported for it. Frameworks of other distributions
+register their package under the entry point `goldsmith.frameworks`.
 """
 
 from __future__ import annotations
@@ -95,7 +95,14 @@ class Framework:
 
     def _part(self, name: str) -> ModuleType:
         importlib.import_module(self.name)  # first, so that what waits for it can ask for any part
-        return importlib.import_module(f"{self._package}.{name}")
+        found = importlib.import_module(f"{self._package}.{name}")
+
+        def usual(wanted: str) -> Any:
+            answer = getattr(importlib.import_module(f"goldsmith.frameworks.usual.{name}").Usual(self), wanted)
+            return vars(found).setdefault(wanted, answer)
+
+        vars(found).setdefault("__getattr__", usual)  # asked for what the module itself leaves out
+        return found
 
 
 _NO_ARRAYS = frozenset((type(None), bool, int, float, complex, str, bytes, list, tuple, dict))

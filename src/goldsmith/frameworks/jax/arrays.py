@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
-from types import ModuleType
-from typing import IO, Any
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax._src import core
 
-from goldsmith.foundation.nested import map_tree
 from goldsmith.frameworks.framework import arrays_of, framework
-from goldsmith.gold.arrays import is_array
 from goldsmith.gold.safetensors_reader import Bfloat16
 
 TYPES = (jax.Array,)
@@ -123,18 +119,6 @@ def host_copy(array: Any) -> Any:
     return copied
 
 
-def detached(array: Any) -> Any:
-    return array
-
-
-def learning_as(array: Any, template: Any) -> Any:
-    return array
-
-
-def learning(array: Any) -> Any:
-    return None  # gradients are those of functions, not of arrays
-
-
 def learns(array: Any) -> bool:
     return bool(jnp.issubdtype(array.dtype, jnp.inexact))  # nothing says of an array that no gradients go through it
 
@@ -204,10 +188,6 @@ def memory_id(array: Any) -> int:
     return int(array.addressable_shards[0].data.unsafe_buffer_pointer())
 
 
-def is_dense(array: Any) -> bool:
-    return True
-
-
 def is_storable(array: Any) -> bool:
     return dtype(array) in _STORABLE and refusal(array) is None
 
@@ -228,10 +208,6 @@ def _is_key(array: Any) -> bool:
     return bool(jax.dtypes.issubdtype(array.dtype, jax.dtypes.prng_key))
 
 
-def is_inference(array: Any) -> bool:
-    return False
-
-
 def unwrapped(array: Any) -> Any:
     """Return the array behind what code sees inside of `grad` and `vmap`: all items of a batch, for one. Inside of
     `jit` there is none."""
@@ -246,16 +222,8 @@ def unwrapped(array: Any) -> Any:
     return array
 
 
-def device_of(array: Any) -> ModuleType | None:
-    return None
-
-
 def overwrite(array: Any, values: Any) -> None:
     raise TypeError("an array of JAX cannot be written to")
-
-
-def alias(array: Any) -> Any:
-    return array
 
 
 def stressed(array: Any, name: str, seed: int) -> Any:
@@ -266,19 +234,3 @@ def stressed(array: Any, name: str, seed: int) -> Any:
 
 
 # --- files, which are NumPy's: they are read without JAX
-
-
-def save(payload: Mapping[str, Any], file: IO[bytes]) -> None:
-    framework("numpy").arrays.save(payload, file)
-
-
-def load(path: Path, *, mapped: bool = False) -> Any:
-    return map_tree(lambda leaf: from_numpy(leaf) if is_array(leaf) else leaf, framework("numpy").arrays.load(path))
-
-
-def save_tensors(tensors: Mapping[str, Any], metadata: dict[str, str] | None = None) -> bytes:
-    return framework("numpy").arrays.save_tensors(tensors, metadata)
-
-
-def load_tensors(path: Path) -> dict[str, Any]:
-    return {name: from_numpy(item) for name, item in framework("numpy").arrays.load_tensors(path).items()}

@@ -67,16 +67,6 @@ def is_heard(model: Any) -> bool:
     return any(_handles.get(_key(module)) for module in modules_in(model).values())
 
 
-class ForwardCalls:
-    """There is no call of a module that hooks do not see."""
-
-    def __init__(self, listener: Any) -> None: ...
-
-    def attach(self, label: str, model: Any) -> None: ...
-
-    def detach(self) -> None: ...
-
-
 # --- classes of NNX and Equinox
 
 

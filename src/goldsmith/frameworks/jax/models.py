@@ -9,21 +9,13 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from goldsmith.frameworks.jax import arrays
-from goldsmith.frameworks.jax.arrays import unobserved
 from goldsmith.frameworks.jax.foreign import LoadedForeign as LoadedForeign
 from goldsmith.frameworks.jax.foreign import across as across
 from goldsmith.frameworks.jax.foreign import constructed as constructed
 from goldsmith.frameworks.jax.gradients import WeightUse as WeightUse
-from goldsmith.frameworks.jax.gradients import clear_gradients as clear_gradients
-from goldsmith.frameworks.jax.gradients import gradients as gradients
-from goldsmith.frameworks.jax.gradients import take_gradients as take_gradients
 from goldsmith.frameworks.jax.hooks import Alone, is_heard
-from goldsmith.frameworks.jax.hooks import ForwardCalls as ForwardCalls
 from goldsmith.frameworks.jax.hooks import on_enter as on_enter
 from goldsmith.frameworks.jax.hooks import on_leave as on_leave
-from goldsmith.frameworks.jax.load import ConvertedModule as ConvertedModule
-from goldsmith.frameworks.jax.load import LoadedModule as LoadedModule
 from goldsmith.frameworks.jax.trees import (
     OWN,
     AnyModel,
@@ -33,22 +25,20 @@ from goldsmith.frameworks.jax.trees import (
     is_equinox,
     is_nnx,
     modules_in,
+    overwrite,
     restored,
     variables,
     with_arrays,
     write,
 )
 from goldsmith.frameworks.jax.trees import adopted as adopted
-from goldsmith.frameworks.jax.working_model import WorkingModel as WorkingModel
+from goldsmith.frameworks.jax.trees import copied as copied
 from goldsmith.gold.facts import WeightFacts
-from goldsmith.runs.implementation import KERNEL, LINEAR, OTHER, PLAIN_LEARNING_RATE, TABLE
+from goldsmith.runs.implementation import KERNEL, LINEAR, OTHER, TABLE
 from goldsmith.weights.crossing import foreign_of
 
 TYPES = (AnyModel,)
-CALLED = "__call__"
-IN_STEP = False
 UNSEEN = "inside of jit, scan and the transformations of Flax"
-OPTIMISERS: tuple[type, ...] = ()
 
 
 def modules(model: Any) -> dict[str, Any]:
@@ -59,35 +49,28 @@ def alone(model: Any, name: str) -> Any:
     return Alone(model, name)
 
 
+with_weights, put_back = with_arrays, write
+
+
 def is_library_class(kind: type) -> bool:
     return kind.__module__.partition(".")[0] in ("flax", "equinox", "jax")
 
 
 # --- weights
 
-USUAL_GAIN = 1.0
-
 
 def usual_draw(module: Any) -> tuple[float, int] | None:
     """Flax draws kernels with a variance of one over the number of inputs, Equinox with a third of that, as torch."""
     package, kind = type(module).__module__.partition(".")[0], type(module).__name__
     if package == "flax" and kind in ("Linear", "Conv"):
-        return USUAL_GAIN, math.prod(module.kernel.shape[:-1])
+        return 1.0, math.prod(module.kernel.shape[:-1])
     if package == "equinox" and kind in ("Linear", "Conv", "Conv1d", "Conv2d", "Conv3d"):
-        return USUAL_GAIN / 3, math.prod(module.weight.shape[1:])
+        return 1 / 3, math.prod(module.weight.shape[1:])
     return None
 
 
 def weights(model: Any) -> dict[str, Any]:
     return array_names(model)
-
-
-def state(model: Any) -> dict[str, Any]:
-    return array_names(model)
-
-
-def unbuilt(model: Any) -> str:
-    return ""
 
 
 def put(model: Any, weights: Mapping[str, Any]) -> Any:
@@ -96,10 +79,6 @@ def put(model: Any, weights: Mapping[str, Any]) -> Any:
         return with_arrays(model, weights)
     write(model, weights)
     return model
-
-
-def put_back(model: Any, before: Mapping[str, Any]) -> None:
-    write(model, before)
 
 
 def functional(model: Any, name: str = "", method: str = "") -> Callable[..., Any]:
@@ -116,17 +95,6 @@ def functional(model: Any, name: str = "", method: str = "") -> Callable[..., An
             return model(*args, **kwargs)
 
     return call
-
-
-def parameters(model: Any) -> dict[str, Any]:
-    buffers, tied = set(weight_facts(model).buffers), weight_facts(model).tied
-    left_out = buffers.union(*(names[1:] for names in tied))
-    return {name: array for name, array in array_names(model).items() if name not in left_out}
-
-
-def named_parameters(model: Any) -> dict[str, Any]:
-    buffers = weight_facts(model).buffers
-    return {name: array for name, array in array_names(model).items() if name not in buffers}
 
 
 def weight_facts(model: Any) -> WeightFacts:
@@ -151,7 +119,8 @@ def kinds(model: Any) -> dict[str, str]:
     """Say which weights are matrices with a row for each output, kernels, or tables: by their names in Flax, by their
     modules in Equinox."""
     of_names = {"kernel": KERNEL, "embedding": TABLE}
-    found = {name: of_names.get(name.rpartition(".")[2], OTHER) for name in named_parameters(model)}
+    buffers = weight_facts(model).buffers
+    found = {name: of_names.get(name.rpartition(".")[2], OTHER) for name in array_names(model) if name not in buffers}
     if is_equinox(model):
         import equinox
 
@@ -163,32 +132,7 @@ def kinds(model: Any) -> dict[str, str]:
     return found
 
 
-def frozen(model: Any) -> set[str]:
-    return set()
-
-
-def unused_parameters(model: Any, returned: Any) -> tuple[str, ...]:
-    """Return none: what was returned does not say what it was computed from."""
-    return ()
-
-
 # --- a model as a whole
-
-
-def stress(model: Any, seed: int) -> Any:
-    fixed = {name for name in weight_facts(model).buffers if name.rpartition(".")[2] not in ("mean", "var")}
-    found = {name: item for name, item in array_names(model).items() if name not in fixed}
-    redrawn = {name: arrays.stressed(item, name, seed) for name, item in found.items()}
-    return put(model, {name: item for name, item in redrawn.items() if item is not None})
-
-
-def place(model: Any, device: str) -> Any:
-    return put(model, {name: arrays.place(array, device) for name, array in array_names(model).items()})
-
-
-def in_precision(model: Any, dtype: str) -> Any:
-    floating = {name: array for name, array in array_names(model).items() if jnp.issubdtype(array.dtype, jnp.inexact)}
-    return put(model, {name: arrays.cast(array, dtype) for name, array in floating.items()})
 
 
 def is_training(module: Any) -> bool:
@@ -206,45 +150,11 @@ def set_training(model: Any, training: bool) -> Any:
     elif is_equinox(model):
         import equinox
 
-        return equinox.nn.inference_mode(model, value=not training)
+        switched = equinox.nn.inference_mode(model, value=not training)
+        return overwrite(model, switched) if hasattr(model, OWN) else switched
     return model
 
 
 def device(model: Any) -> Any:
     held = (array for array in array_names(model).values() if hasattr(array, "sharding"))
     return next((array.sharding for array in held), None)
-
-
-class _Descent:
-    """An optimiser of a model: plain gradient descent, or a transformation of gradients as optax has them."""
-
-    def __init__(self, model: Any, transformation: Any) -> None:
-        self._model, self._transformation = model, transformation
-        self._state = None if transformation is None else transformation.init(parameters(model))
-
-    def zero_grad(self) -> None:
-        clear_gradients(self._model)
-
-    def step(self) -> None:
-        before = parameters(self._model)
-        taken = gradients(self._model)
-        slopes = {name: jnp.zeros_like(item) if taken[name] is None else taken[name] for name, item in before.items()}
-        if self._transformation is None:
-            moves = {name: -PLAIN_LEARNING_RATE * item for name, item in slopes.items()}
-        else:
-            with unobserved():  # optax counts steps in float32 even in float64, which is no rounding of the model's
-                moves, self._state = self._transformation.update(slopes, self._state, before)
-        write(self._model, {name: item + moves[name] for name, item in before.items()})
-
-
-def optimiser(model: Any, make: Callable[[Any], Any] | None = None) -> Any:
-    """Return an optimiser; `make` is a transformation of gradients, or returns one for a model's parameters."""
-    made: Any = make
-    if made is not None and not hasattr(made, "update"):
-        try:
-            made = made(parameters(model))
-        except Exception as error:
-            raise TypeError(f"its optimizer cannot be made of a dict of arrays of JAX ({error})") from error
-        if not (hasattr(made, "init") and hasattr(made, "update")):
-            raise TypeError("its optimizer must be a transformation of gradients, as those of optax are")
-    return _Descent(model, made)

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from goldsmith.frameworks.framework import CannotCompile, Watch
-from goldsmith.frameworks.jax.arrays import cast, exactly, like, to_numpy, unobserved
-from goldsmith.frameworks.jax.gradients import backward as backward
-from goldsmith.frameworks.jax.gradients import backward_total as backward_total
-from goldsmith.frameworks.jax.gradients import passed_back as passed_back
+from goldsmith.frameworks.jax.arrays import cast, unobserved
+from goldsmith.frameworks.jax.gradients import differentiated as differentiated
+from goldsmith.frameworks.jax.gradients import used
 from goldsmith.frameworks.jax.operations import Noise, in_float64, observed
 from goldsmith.frameworks.jax.process import keep_to
-from goldsmith.gold.arrays import as_numpy
 
 disturbs_operations = True
 _FULL = "highest"
@@ -54,21 +51,6 @@ def widened(array: Any) -> Any:
     return cast(array, "float64") if array.dtype in (jnp.float32, jnp.complex64) else array
 
 
-def disturb(array: Any, generator: np.random.Generator, least: float = 0.0) -> Any:
-    drawn = generator.uniform(-1, 1, array.shape)
-    values = as_numpy(to_numpy(array))
-    moved = values * (1 + drawn * max(float(jnp.finfo(array.dtype).eps), least))
-    if not np.iscomplexobj(values):
-        moved = np.where(values == np.round(values), values, moved)
-    with exactly():
-        return like(np.asarray(moved), array).astype(array.dtype)
-
-
-def last_place_noise(seed: int, unit: float = 0.0) -> Callable[[Any], Any]:
-    generator = np.random.default_rng(seed)
-    return lambda array: disturb(array, generator, unit or 2.0**-23)
-
-
 def undisturbed() -> Any:
     return unobserved()
 
@@ -92,20 +74,11 @@ def with_gradients() -> Any:
     return without_gradients(wanted=True)
 
 
-def gradients_of(records: Sequence[Any], sources: Mapping[str, Any]) -> dict[str, Any]:
-    """Return nothing: an array does not know what it was computed from."""
-    return {}
-
-
 def records_gradients() -> bool:
     return _wanted.get()
 
 
 # --- randomness, which is an argument: a key
-
-
-def setting_up() -> Any:
-    return unobserved()
 
 
 def source_name(value: Any) -> str:
@@ -130,40 +103,12 @@ def seed(seed: int, *, threads: int | None = None, device: str = "") -> None:
         keep_to(device)
 
 
-def tolerate_nondeterminism() -> None:
-    """Do nothing: nothing is refused."""
-
-
 def compiled(target: Any) -> Any:
     raise CannotCompile("code of JAX is compiled where it says so itself, by jax.jit, and runs so in every comparison")
 
 
-def settings() -> dict[str, Any]:
-    return {}
-
-
-def settings_changed(before: Mapping[str, Any]) -> tuple[str, ...]:
-    return ()
-
-
 def functions() -> dict[str, Any]:
     return {f"jax.numpy.{name}": item for name, item in vars(jnp).items() if callable(item)}
-
-
-def initial_seed() -> int | None:
-    return None
-
-
-def random_state() -> tuple[Any, ...]:
-    return ()
-
-
-def draw_watch() -> Callable[[], bool]:
-    return lambda: False
-
-
-def random_state_kept(seed: int | None = None) -> contextlib.AbstractContextManager[None]:
-    return contextlib.nullcontext()
 
 
 def vjp(
@@ -193,12 +138,9 @@ def vjp(
 
 def _matters(function: Callable[[Sequence[Any]], Any], arrays: Sequence[Any], directions: Sequence[Any]) -> list[bool]:
     """Say which arrays those results depend on that a direction leads from: JAX has zeros for the others, too."""
-    from jax._src.interpreters.partial_eval import dce_jaxpr
-
+    wanted = [isinstance(item, jax.core.Tracer) or bool(item.any()) for item in directions]
     try:
         _, along = jax.linearize(lambda *given: jax.tree_util.tree_leaves(function(given)), *arrays)
-        jaxpr = jax.make_jaxpr(along)(*arrays).jaxpr
-        wanted = [isinstance(item, jax.core.Tracer) or bool(item.any()) for item in directions]
-        return [bool(used) for used in dce_jaxpr(jaxpr, wanted)[1]]
+        return used(lambda *moves: [item for item, some in zip(along(*moves), wanted, strict=True) if some], arrays)
     except Exception:  # a rule of its own for gradients cannot be looked into
         return [True] * len(arrays)

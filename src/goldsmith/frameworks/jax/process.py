@@ -63,14 +63,6 @@ def has_device(device: str) -> bool:
     return True
 
 
-def settle(device: str) -> None:
-    """Do nothing: what is recorded is waited for."""
-
-
-def limit_memory(device: str, size: int) -> None:
-    """Do nothing: XLA reads its limit from the environment, as it starts."""
-
-
 def environment(device: str) -> dict[str, Any]:
     """Return the fields of `gold.facts.Environment` that JAX knows, with the libraries that are built on it."""
     found = {name: getattr(sys.modules.get(name), "__version__", "") for name in ("flax", "equinox", "optax")}
@@ -92,7 +84,3 @@ def is_started() -> bool:
     from jax._src import xla_bridge
 
     return bool(xla_bridge.backends_are_initialized())
-
-
-def cpu_capability() -> str:
-    return ""

@@ -327,3 +327,38 @@ def _merged(model: Any, arrays: Mapping[str, Any]) -> Any:
         is_variable = isinstance(item, nnx.Variable)
         flat.append((path, item if value is None else item.replace(value) if is_variable else value))
     return nnx.merge(graph, nnx.from_flat_state(flat))
+
+
+# --- copies
+
+
+def copied(model: Any) -> Any:
+    """Return a copy that may be written into; raise whatever Flax raises where it cannot take a module apart."""
+    if is_nnx(model):
+        from flax import nnx
+
+        made = nnx.clone(model)
+        _reorder(model, made, set())
+        return made
+    if isinstance(model, LinenModel):
+        made = LinenModel(model.module, model.tree)
+    elif isinstance(model, FunctionModel):
+        made = type(model)(model.tree, model.function)
+    else:
+        made = jax.tree_util.tree_map(lambda leaf: leaf, model)
+    object.__setattr__(made, OWN, True)
+    return made
+
+
+def _reorder(model: Any, copy: Any, seen: set[int]) -> None:
+    """Give attributes the order in which they were assigned, which NNX forgets: weights are matched by it, too."""
+    if id(copy) in seen or not hasattr(model, "__dict__") or type(model) is not type(copy):
+        return
+    seen.add(id(copy))
+    own = vars(copy)
+    ordered = {name: own[name] for name in vars(model) if name in own} | own
+    own.clear()
+    own.update(ordered)
+    for name, value in vars(model).items():
+        if name in own and holds_modules(value):
+            _reorder(value, own[name], seen)

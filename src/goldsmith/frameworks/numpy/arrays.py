@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import ModuleType
 from typing import IO, Any
 
 import numpy as np
@@ -28,15 +26,6 @@ text. `@array of bfloat16:` stands for an array in float32: NumPy's files know n
 _SMALL = frozenset(("int2", "int4", "uint2", "uint4"))
 _COMPLEX = {"float32": "complex64", "float64": "complex128"}
 _MOVED_TO = {"float64": "f8", "float32": "f4", "float16": "f2"}
-
-
-def wide() -> contextlib.AbstractContextManager[None]:
-    """Do nothing: arrays may have any dtype."""
-    return contextlib.nullcontext()
-
-
-def dtype(array: Any) -> str:
-    return str(array.dtype)
 
 
 # --- numbers on the host
@@ -63,10 +52,6 @@ def from_numpy(array: Any, dtype: str = "") -> Any:
     return array.astype(_dtype_named(dtype)) if dtype else array
 
 
-def received(array: Any) -> Any:
-    return from_numpy(array)
-
-
 def like(values: Any, template: Any) -> Any:
     found = arrays_of(values).to_numpy(values)
     return as_numpy(found) if isinstance(found, Bfloat16) else found
@@ -81,26 +66,6 @@ def copy(array: Any) -> Any:
 
 def host_copy(array: Any) -> Any:
     return array.copy(order="C")
-
-
-def detached(array: Any) -> Any:
-    return array
-
-
-def learning_as(array: Any, template: Any) -> Any:
-    return array
-
-
-def learning(array: Any) -> Any:
-    return None
-
-
-def learns(array: Any) -> bool:
-    return False
-
-
-def place(array: Any, device: str) -> Any:
-    return array
 
 
 def cast(array: Any, dtype: str) -> Any:
@@ -150,28 +115,8 @@ def memory_id(array: Any) -> int:
     return int(array.__array_interface__["data"][0])
 
 
-def is_dense(array: Any) -> bool:
-    return True
-
-
 def is_storable(array: Any) -> bool:
     return array.dtype.kind in "biuf" and array.dtype.itemsize <= 8
-
-
-def refusal(array: Any) -> tuple[str, str] | None:
-    return None
-
-
-def is_inference(array: Any) -> bool:
-    return False
-
-
-def unwrapped(array: Any) -> Any:
-    return array
-
-
-def device_of(array: Any) -> ModuleType | None:
-    return None
 
 
 def stressed(array: Any, name: str, seed: int) -> Any:

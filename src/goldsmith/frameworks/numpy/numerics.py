@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
-from goldsmith.frameworks.framework import CannotCompile, Watch
+from goldsmith.frameworks.framework import Watch
 from goldsmith.frameworks.randomness import noting_draws
-
-disturbs_operations = False
 
 
 @contextlib.contextmanager
@@ -54,39 +52,6 @@ def widened(array: Any) -> Any:
     return array.astype({"f": "float64", "c": "complex128"}[array.dtype.kind])
 
 
-def disturb(array: Any, generator: np.random.Generator, least: float = 0.0) -> Any:
-    drawn = generator.uniform(-1, 1, tuple(array.shape))
-    moved = (array * (1 + drawn * max(np.finfo(array.dtype).eps, least))).astype(array.dtype)
-    return np.where(array == np.round(array), array, moved)
-
-
-def undisturbed() -> Any:
-    return contextlib.nullcontext()
-
-
-setting_up = contextlib.nullcontext
-
-
-def source_name(value: Any) -> str:
-    return ""
-
-
-def reseeded(value: Any, seed: int) -> Any:
-    return value
-
-
-def without_gradients() -> Any:
-    return contextlib.nullcontext()
-
-
-def with_gradients() -> Any:
-    return contextlib.nullcontext()
-
-
-def records_gradients() -> bool:
-    return True
-
-
 # --- randomness
 
 
@@ -94,39 +59,14 @@ def seed(seed: int, *, threads: int | None = None, device: str = "") -> None:
     np.random.seed(seed)
 
 
-def tolerate_nondeterminism() -> None:
-    """Do nothing: NumPy is deterministic."""
-
-
-def compiled(target: Any) -> Any:
-    raise CannotCompile("nothing compiles code of NumPy")
-
-
-def settings() -> dict[str, Any]:
-    return {}
-
-
-def settings_changed(before: Mapping[str, Any]) -> tuple[str, ...]:
-    return ()
-
-
 def functions() -> dict[str, Any]:
     return {f"numpy.{name}": item for name, item in vars(np).items() if callable(item)}
-
-
-def initial_seed() -> int | None:
-    return None  # NumPy does not tell
 
 
 def random_state() -> tuple[Any, ...]:
     state: Any = np.random.get_state()
     kind, keys, *rest = state
     return kind, keys.tobytes(), *rest
-
-
-def draw_watch() -> Callable[[], bool]:
-    before = random_state()
-    return lambda: before != random_state()
 
 
 @contextlib.contextmanager

@@ -1,13 +1,12 @@
-"""Loading weights into a model of JAX, which may be another object afterwards, and reading its weights under gold's
-names."""
+"""Loading weights into a model that is known by names and arrays alone, and that may be another object afterwards;
+reading its weights under gold's names."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from goldsmith.frameworks.framework import arrays_of, models_of
-from goldsmith.frameworks.jax.arrays import from_numpy
+from goldsmith.frameworks.framework import arrays_of, library_of, models_of
 from goldsmith.gold.arrays import dtype_name, is_inexact, numbers_of
 from goldsmith.gold.facts import WeightFacts
 from goldsmith.gold.precision import is_exact
@@ -17,12 +16,12 @@ from goldsmith.weights.planned import PlannedModel
 
 
 class LoadedModule(PlannedModel):
-    """A model of JAX with gold's weights in it: `model`. `rebuild` makes another one like it."""
+    """A model with gold's weights in it: `model`. `rebuild` makes another one like it."""
 
     def __init__(
         self, model: Any, kept: Mapping[str, Any], facts: WeightFacts, *, rebuild: Callable[[], Any], **options: Any
     ) -> None:
-        super().__init__(model, {name: _array(value) for name, value in kept.items()}, facts, **options)
+        super().__init__(model, {name: _array(model, value) for name, value in kept.items()}, facts, **options)
         models = self._models
         own, self._its = models.weights(model), models.weight_facts(model)
         placed_under = self._names(own)
@@ -49,7 +48,7 @@ class LoadedModule(PlannedModel):
         return {name for item in self._transplant.placed if theirs.issuperset(item.theirs) for name in item.gold}
 
     def put(self, values: Mapping[str, Any]) -> None:
-        given = {name: _array(value) for name, value in values.items()}
+        given = {name: _array(self.model, value) for name, value in values.items()}
         buffers = {name: value for name, value in given.items() if name in self._its.buffers}
         self._put(buffers | dict(self._replaced(given)))
 
@@ -82,10 +81,10 @@ class LoadedModule(PlannedModel):
 
 
 class ConvertedModule(ConvertedModel):
-    """A model of JAX with converted weights in it: `model`."""
+    """A model with converted weights in it: `model`."""
 
     def _own(self, value: Any) -> Any:
-        return _array(value)
+        return _array(self.model, value)
 
     def _every(self) -> dict[str, Any]:
         found: dict[str, Any] = self._models.weights(self.model)
@@ -132,6 +131,8 @@ def _was_rounded(array: Any) -> bool:
     return bool((numbers == numbers.astype("float32")).all()) and not is_exact(numbers, "float32")
 
 
-def _array(value: Any) -> Any:
-    """Return a weight of any library as an array of JAX."""
-    return from_numpy(arrays_of(value).to_numpy(value))
+def _array(model: Any, value: Any) -> Any:
+    """Return a weight of any library as an array of the model's."""
+    library = library_of(model)
+    assert library is not None
+    return library.arrays.from_numpy(arrays_of(value).to_numpy(value))

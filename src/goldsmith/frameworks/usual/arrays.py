@@ -1,0 +1,75 @@
+"""Arrays of a library that records no gradients in them, and whose files are NumPy's."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO, Any
+
+from goldsmith.foundation.nested import map_tree
+from goldsmith.frameworks.framework import Framework, framework
+from goldsmith.gold.arrays import is_array
+
+
+class Usual:
+    def __init__(self, library: Framework) -> None:
+        self._library = library
+
+    def wide(self) -> contextlib.AbstractContextManager[None]:
+        return contextlib.nullcontext()
+
+    def dtype(self, array: Any) -> str:
+        return str(array.dtype)
+
+    def received(self, array: Any) -> Any:
+        return self._library.arrays.from_numpy(array)
+
+    def place(self, array: Any, device: str) -> Any:
+        return array
+
+    def detached(self, array: Any) -> Any:
+        return array
+
+    def alias(self, array: Any) -> Any:
+        return array
+
+    def unwrapped(self, array: Any) -> Any:
+        return array
+
+    def learning_as(self, array: Any, template: Any) -> Any:
+        return array
+
+    def learning(self, array: Any) -> Any:
+        return None
+
+    def learns(self, array: Any) -> bool:
+        return False
+
+    def is_dense(self, array: Any) -> bool:
+        return True
+
+    def is_inference(self, array: Any) -> bool:
+        return False
+
+    def refusal(self, array: Any) -> tuple[str, str] | None:
+        return None
+
+    def device_of(self, array: Any) -> Any:
+        return None
+
+    # --- files
+
+    def save(self, payload: Mapping[str, Any], file: IO[bytes]) -> None:
+        framework("numpy").arrays.save(payload, file)
+
+    def load(self, path: Path, *, mapped: bool = False) -> Any:
+        make = self._library.arrays.from_numpy
+        return map_tree(lambda leaf: make(leaf) if is_array(leaf) else leaf, framework("numpy").arrays.load(path))
+
+    def save_tensors(self, tensors: Mapping[str, Any], metadata: dict[str, str] | None = None) -> bytes:
+        return framework("numpy").arrays.save_tensors(tensors, metadata)
+
+    def load_tensors(self, path: Path) -> dict[str, Any]:
+        held = framework("numpy").arrays.load_tensors(path)
+        return {name: self._library.arrays.from_numpy(item) for name, item in held.items()}
