@@ -97,11 +97,9 @@ class Framework:
         importlib.import_module(self.name)  # first, so that what waits for it can ask for any part
         found = importlib.import_module(f"{self._package}.{name}")
 
-        def usual(wanted: str) -> Any:
-            answer = getattr(importlib.import_module(f"goldsmith.frameworks.usual.{name}").Usual(self), wanted)
-            return vars(found).setdefault(wanted, answer)
-
-        vars(found).setdefault("__getattr__", usual)  # asked for what the module itself leaves out
+        answers = functools.cache(lambda: importlib.import_module(f"goldsmith.frameworks.usual.{name}").Usual(self))
+        # what Python asks for a name that the module leaves out
+        vars(found).setdefault("__getattr__", lambda wanted: getattr(answers(), wanted))
         return found
 
 

@@ -119,6 +119,20 @@ class Models(Protocol):
         """Write weights into a model again, as `state` gave them."""
         ...
 
+    # asked for by `usual/` alone: `WorkingModel` needs the first two, `take_gradients` the third
+
+    def copied(self, model: Any) -> Any:
+        """Return a copy of a model, that may be written into."""
+        ...
+
+    def restored(self, model: Any) -> contextlib.AbstractContextManager[None]:
+        """Put everything that calls of a model may change, and its weights, back as they were."""
+        ...
+
+    def with_weights(self, model: Any, weights: Mapping[str, Any]) -> Any:
+        """Return another model with these weights, which may be what the library differentiates."""
+        ...
+
     def parameters(self, model: Any) -> dict[str, Any]:
         """Return what is learned, each once, by name."""
         ...
@@ -236,6 +250,11 @@ class Numerics(Protocol):
     ) -> Backward:
         """Call a model or function, and take the gradients of the number that `total` makes of what it returns. Those
         of a model's weights are its `gradients` then."""
+        ...
+
+    def differentiated(self, function: Callable[..., Any], arrays: Sequence[Any]) -> tuple[Any, list[Any]]:
+        """Return the number that a function makes of arrays, and its gradients, None where it does not depend on one;
+        asked for by `usual/` alone."""
         ...
 
     def vjp(

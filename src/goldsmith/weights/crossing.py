@@ -92,8 +92,7 @@ class PartAcross:
         return other
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        held, own = self._loaded.held, library_of(self.model)
-        assert own is not None
+        held, own = self._loaded.held, self._loaded.library
         values = {**self._loaded.weights_in_use(), **self._weights}
         function = held.other.models.functional(held.model, *self._place)
         return across(own.models.across, held.other, own, function)(held.made(values), *args, **kwargs)
@@ -120,9 +119,36 @@ class LoadedAcross(LoadedModel):
         """Return the model as one of the recipe's framework."""
         raise NotImplementedError
 
+    @property
+    def library(self) -> Framework:
+        """Return the recipe's framework."""
+        found = library_of(self.model)
+        assert found is not None
+        return found
+
+    def weights(self, model: Any = None) -> dict[str, Any]:
+        if model is not None and model is not self.model:
+            return {name: converted(item, self.library) for name, item in self.inner.weights(model).items()}
+        found = self.library.models.state(self.model)
+        names = {name: self.held.learned.get(name, name) for name in self.held.values if name not in self.extra}
+        return {name: found[first] for name, first in names.items()}
+
     def weights_in_use(self) -> dict[str, Any]:
         """Return the weights that the model computes with, by gold's names, as what gradients are recorded for."""
-        raise NotImplementedError
+        return self.library.models.weights(self.model)
+
+    def gradients(self) -> dict[str, Any]:
+        return {
+            name: item for name, item in self.library.models.gradients(self.model).items() if name not in self.extra
+        }
+
+    def frozen(self) -> set[str]:
+        return self.library.models.frozen(self.model)
+
+    def put(self, values: Mapping[str, Any]) -> None:
+        self.model = self.library.models.put(
+            self.model, {name: converted(item, self.library) for name, item in values.items()}
+        )
 
     @property
     def placed(self) -> tuple[Placed, ...]:

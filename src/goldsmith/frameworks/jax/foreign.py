@@ -205,27 +205,6 @@ class LoadedForeign(LoadedAcross):
             return _module_of_nnx(held, values)
         return ForeignModel(held, _nested(values, lambda name, value: value))
 
-    def weights(self, model: Any = None) -> dict[str, Any]:
-        own = framework("jax")
-        if model is not None and model is not self.model:
-            return {name: converted(item, own) for name, item in self.inner.weights(model).items()}
-        found = own.models.weights(self.model)
-        names = {name: self.held.learned.get(name, name) for name in self.held.values if name not in self.extra}
-        return {name: found[first] for name, first in names.items()}
-
-    def weights_in_use(self) -> dict[str, Any]:
-        return framework("jax").models.weights(self.model)
-
-    def gradients(self) -> dict[str, Any]:
-        return framework("jax").models.gradients(self.model)
-
-    def frozen(self) -> set[str]:
-        return set()
-
-    def put(self, values: Mapping[str, Any]) -> None:
-        own = framework("jax")
-        self.model = own.models.put(self.model, {name: converted(item, own) for name, item in values.items()})
-
 
 def _imported_by_recipe() -> Iterator[str]:
     for value in vars(sys.modules["__main__"]).values():

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jax.interpreters.partial_eval import dce_jaxpr
 
 from goldsmith.foundation.nested import leaves_in
-from goldsmith.frameworks.jax.hooks import on_leave
+from goldsmith.frameworks.jax.hooks import CALLS
 from goldsmith.frameworks.jax.trees import with_arrays
 from goldsmith.frameworks.usual.gradients import CutOffError, kept_gradients, weights_of
 from goldsmith.gold.arrays import is_array, is_inexact
@@ -57,7 +57,7 @@ class WeightUse:
     def __init__(self, model: Any) -> None:
         self._model, self._names = model, dict.fromkeys(weights_of(model), False)
         self._looks = False
-        on_leave(model, self._called)
+        CALLS.on_leave(model, self._called)
 
     @unwatched
     def _called(self, module: Any, args: Any, kwargs: Any, output: Any) -> None:

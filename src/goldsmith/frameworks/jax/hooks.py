@@ -1,5 +1,4 @@
-"""Calls of modules, told to listeners: classes of NNX and Equinox are patched while anybody listens, linen is
-intercepted.
+"""Calls of modules: classes of NNX and Equinox are patched, linen is intercepted.
 
 What is told are arrays with numbers. Inside of `vmap` they are those of all items, with the batch as their first axis;
 inside of `jit`, `scan` and what is differentiated there are none, and nothing is told.
@@ -18,114 +17,24 @@ import jax.numpy as jnp
 
 from goldsmith.foundation.nested import leaves_in, map_tree
 from goldsmith.frameworks.jax.trees import PART, LinenModel, is_number, modules_in, overwrite, with_arrays
+from goldsmith.frameworks.usual.calls import Calls
 
 Batches = tuple[tuple[bool, ...], ...]
 """For each array of a call, whether it is one of a batch: of all `vmap`s around the call, the outermost first."""
-_handles: dict[tuple[int, str], list[_Handle]] = {}
-"""By the identity of a module; of what is inside a model of linen, by the model's and the name."""
-_patched: dict[type, tuple[Any, int]] = {}
-"""The `__call__` of each class that is patched, and how many listeners there are."""
 _last_calls: dict[int, tuple[Callable[[], Any], Batches, dict[str, Any]]] = {}
 """In which batches a module was called last, and with which random keys by name, which no form of a call holds; with a
 reference that says whether it is still that module."""
-_open: list[Any] = []
-"""The modules whose calls have not ended."""
 
 
-class _Handle:
-    def __init__(self, module: Any, *, enter: Any = None, leave: Any = None, always: bool = False) -> None:
-        self.enter, self.leave, self.always = enter, leave, always
-        self._key, self._module = _key(module), module
-        _handles.setdefault(self._key, []).append(self)
-        if not hasattr(module, PART):
-            _patch(type(module))
-
-    def remove(self) -> None:
-        if self in _handles.get(self._key, ()):
-            _handles[self._key].remove(self)
-            if not _handles[self._key]:
-                del _handles[self._key]
-            if not hasattr(self._module, PART):
-                _restore(type(self._module))
-
-
-def _key(module: Any) -> tuple[int, str]:
-    model, name = getattr(module, PART, (module, ""))
-    return id(model), name
-
-
-def on_enter(module: Any, call: Callable[[Any, Any, Any], None]) -> Any:
-    return _Handle(module, enter=call)
-
-
-def on_leave(module: Any, call: Callable[[Any, Any, Any, Any], None], *, always: bool = False) -> Any:
-    return _Handle(module, leave=call, always=always)
+def _note_call(module: Any, args: Any, kwargs: Any) -> None:
+    with contextlib.suppress(TypeError):
+        keys = {name: item for name, item in kwargs.items() if isinstance(item, jax.Array) and not is_number(item)}
+        _last_calls[id(module)] = weakref.ref(module), _batches_of([args, kwargs]), keys
 
 
 def is_heard(model: Any) -> bool:
     """Say whether anybody listens to calls of a model's modules."""
-    return any(_handles.get(_key(module)) for module in modules_in(model).values())
-
-
-# --- classes of NNX and Equinox
-
-
-def _patch(kind: type) -> None:
-    for owner in _callable_classes(kind):
-        original, count = _patched.get(owner, (vars(owner)["__call__"], 0))
-        _patched[owner] = original, count + 1
-        if not count:
-            setattr(owner, "__call__", _telling(original))  # noqa: B010
-
-
-def _restore(kind: type) -> None:
-    for owner in _callable_classes(kind):
-        original, count = _patched.pop(owner)
-        if count > 1:
-            _patched[owner] = original, count - 1
-        else:
-            setattr(owner, "__call__", original)  # noqa: B010
-
-
-def _callable_classes(kind: type) -> list[type]:
-    return [owner for owner in kind.__mro__ if "__call__" in vars(owner)]
-
-
-def _telling(original: Any) -> Callable[..., Any]:
-    @functools.wraps(original)
-    def call(module: Any, *args: Any, **kwargs: Any) -> Any:
-        bound = original.__get__(module, type(module))
-        if _open and _open[-1] is module:  # a class calls the one that it inherits from
-            return bound(*args, **kwargs)
-        return _told(module, module, bound, args, kwargs)
-
-    return call
-
-
-def _told(module: Any, shown: Any, call: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-    """Make a call, and tell those who listen to a module of it, as one of the module that they are shown."""
-    handles = list(_handles.get(_key(module), ()))
-    given = _with_numbers([args, kwargs]) if handles else None
-    if given is None:
-        return call(*args, **kwargs)
-    with contextlib.suppress(TypeError):
-        keys = {name: item for name, item in kwargs.items() if isinstance(item, jax.Array) and not is_number(item)}
-        _last_calls[id(module)] = weakref.ref(module), _batches_of([args, kwargs]), keys
-    for handle in handles:
-        if handle.enter is not None:
-            handle.enter(shown, *given)
-    _open.append(shown)
-    returned, finished = None, False
-    try:
-        returned = call(*args, **kwargs)
-        finished = True
-    finally:
-        _open.pop()
-        told = _with_numbers([returned])
-        for handle in handles:
-            if handle.leave is not None and (finished or handle.always):
-                handle.leave(shown, *given, told and told[0])
-    return returned
+    return any(map(CALLS.hears, modules_in(model).values()))
 
 
 # --- linen
@@ -143,7 +52,7 @@ def telling_of_parts(model: LinenModel) -> contextlib.AbstractContextManager[Any
             )  # below `linen.vmap`, whose weights are of all items: none could be called alone
         name = ".".join(context.module.path)
         part = model.parts[name] if name in model.parts else model.add(name, context.module)
-        return _told(part, context.module, call, args, kwargs)
+        return CALLS.told(part, context.module, call, args, kwargs)
 
     found: contextlib.AbstractContextManager[Any] = linen.intercept_methods(tell)
     return found
@@ -256,3 +165,6 @@ def _depth(trace: Any) -> int:
     while (trace := getattr(trace, "parent_trace", None)) is not None:
         depth += 1
     return depth
+
+
+CALLS = Calls(_with_numbers, _note_call, lambda module: getattr(module, PART, None))

@@ -13,9 +13,7 @@ from goldsmith.frameworks.jax.foreign import LoadedForeign as LoadedForeign
 from goldsmith.frameworks.jax.foreign import across as across
 from goldsmith.frameworks.jax.foreign import constructed as constructed
 from goldsmith.frameworks.jax.gradients import WeightUse as WeightUse
-from goldsmith.frameworks.jax.hooks import Alone, is_heard
-from goldsmith.frameworks.jax.hooks import on_enter as on_enter
-from goldsmith.frameworks.jax.hooks import on_leave as on_leave
+from goldsmith.frameworks.jax.hooks import CALLS, Alone, is_heard
 from goldsmith.frameworks.jax.trees import (
     OWN,
     AnyModel,
@@ -50,6 +48,7 @@ def alone(model: Any, name: str) -> Any:
 
 
 with_weights, put_back = with_arrays, write
+on_enter, on_leave = CALLS.on_enter, CALLS.on_leave
 
 
 def is_library_class(kind: type) -> bool:

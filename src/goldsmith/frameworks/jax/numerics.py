@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextvars import ContextVar
 from typing import Any
 
 import jax
@@ -15,8 +14,9 @@ from goldsmith.frameworks.framework import CannotCompile, Watch
 from goldsmith.frameworks.jax.arrays import cast, unobserved
 from goldsmith.frameworks.jax.gradients import differentiated as differentiated
 from goldsmith.frameworks.jax.gradients import used
-from goldsmith.frameworks.jax.operations import Noise, in_float64, observed
+from goldsmith.frameworks.jax.operations import in_float64, observed
 from goldsmith.frameworks.jax.process import keep_to
+from goldsmith.frameworks.usual.noise import Noise
 
 disturbs_operations = True
 _FULL = "highest"
@@ -53,29 +53,6 @@ def widened(array: Any) -> Any:
 
 def undisturbed() -> Any:
     return unobserved()
-
-
-# --- gradients, which are those of functions: nothing records them
-
-
-_wanted: ContextVar[bool] = ContextVar("wanted", default=True)
-
-
-@contextlib.contextmanager
-def without_gradients(*, wanted: bool = False) -> Iterator[None]:
-    token = _wanted.set(wanted)
-    try:
-        yield
-    finally:
-        _wanted.reset(token)
-
-
-def with_gradients() -> Any:
-    return without_gradients(wanted=True)
-
-
-def records_gradients() -> bool:
-    return _wanted.get()
 
 
 # --- randomness, which is an argument: a key
@@ -129,7 +106,7 @@ def vjp(
         (gradients,) = pull(jax.tree_util.tree_unflatten(form, directions))
         if any(not item.any() for item in gradients if not isinstance(item, jax.core.Tracer)):
             matters = _matters(of_some, [arrays[number] for number in learned], directions)
-            gradients = [item if used else None for item, used in zip(gradients, matters, strict=True)]
+            gradients = [item if some else None for item, some in zip(gradients, matters, strict=True)]
         found = dict(zip(learned, gradients, strict=True))
         return [found.get(number) for number in range(len(arrays))]
 

@@ -21,14 +21,11 @@ from jax._src import core
 from jax._src.lax import lax
 
 from goldsmith.frameworks.framework import Watch
-from goldsmith.frameworks.jax.arrays import copy, dtype, exactly, like, wide
+from goldsmith.frameworks.jax.arrays import copy, dtype, exactly, from_numpy, like, wide
 from goldsmith.frameworks.jax.draws import drawn_narrow, is_draw, wrapped
+from goldsmith.frameworks.usual.noise import Noise
 from goldsmith.gold.precision import is_exact
 
-_BUFFER = 2**20
-_SPARE_BITS, _FEW_BITS = 8, 11
-"""As in `frameworks/torch/rounding_noise.py`: a whole number is exact unless it is so large that rounded ones are whole
-by chance; of dtypes with so few bits, an array of nothing but whole numbers is."""
 _MOST_STEPS = 200
 """Turns of a loop that are evaluated operation by operation; of a longer one, only the result is disturbed."""
 _MAX_OUTPUTS, _MAX_OUTPUT_BYTES = 4000, 64 * 2**20
@@ -48,47 +45,6 @@ _OUTSIDE = frozenset(("ffi_call", "io_callback", "pallas_call", "pure_callback")
 _PRODUCTS = frozenset(("conv_general_dilated", "dot_general", "ragged_dot_general"))
 _FEWER_BITS = {"gpu": "tf32", "cuda": "tf32", "rocm": "tf32", "tpu": "bfloat16"}
 """To what products in float32 are rounded on each platform unless a precision is asked for."""
-
-
-class Noise:
-    """Moves what operations return by up to a unit in the last place, as another order of the same additions would."""
-
-    def __init__(self, seed: int, *, narrowed: bool) -> None:
-        self._offsets, self._position = _uniform(seed), 0
-        self._least = 2.0**-23 if narrowed else 0.0
-
-    def __call__(self, array: Any) -> Any:
-        eps = float(jnp.finfo(array.dtype).eps)
-        bits = 1 - round(math.log2(eps))
-        host = np.asarray(array)
-        values = host.astype(np.complex128 if np.iscomplexobj(host) else np.float64)
-        moved = values * (1 + self._drawn(values.shape) * max(eps, self._least))
-        return like(_rounded(np.where(_is_whole(values, bits), values, moved), host.dtype), array)
-
-    def _drawn(self, shape: tuple[int, ...]) -> Any:
-        count = math.prod(shape)
-        start = self._position if self._position + count <= _BUFFER else 0
-        self._position = (start + count) % _BUFFER
-        return np.resize(self._offsets[start:], count).reshape(shape)
-
-
-def _rounded(values: Any, kind: Any) -> Any:
-    with np.errstate(over="ignore"):
-        return values.astype(kind)
-
-
-def _is_whole(values: Any, bits: int) -> Any:
-    if np.iscomplexobj(values):
-        return _is_whole(values.real, bits) & _is_whole(values.imag, bits)
-    whole, sizes = values == np.round(values), np.abs(values)
-    if bits <= _FEW_BITS and (whole & (sizes < 2.0**bits)).all():
-        return whole
-    return whole & (sizes < 2.0 ** (bits - _SPARE_BITS))
-
-
-@functools.lru_cache(maxsize=1)
-def _uniform(seed: int) -> Any:
-    return np.random.default_rng(seed).uniform(-1, 1, _BUFFER)
 
 
 class _Observed(core.Trace):  # type: ignore[misc]
@@ -166,7 +122,7 @@ class _Observed(core.Trace):  # type: ignore[misc]
         self._watch.operations += 1
         if self._noise is not None and name not in _EXACT:
             self._watch.wide += str(item.dtype) in ("float64", "complex128")
-            item = self._noise(item)
+            item = like(from_numpy(self._noise(np.asarray(item))), item)
         if self._keeps and item.size > 1 and self._kept_bytes < _MAX_OUTPUT_BYTES:
             kept = self._watch.outputs
             if len(kept) < _MAX_OUTPUTS:

@@ -252,9 +252,6 @@ class LoadedForeign(LoadedAcross):
         named = dict(self.model.named_parameters())
         return {name: item.grad for name, item in named.items() if name not in self.extra}
 
-    def frozen(self) -> set[str]:
-        return {name for name, item in self.model.named_parameters() if not item.requires_grad}
-
     def put(self, values: Mapping[str, Any]) -> None:
         held = self.model.state_dict()
         with torch.no_grad():

@@ -64,7 +64,8 @@ def backward(
             raise CutOffError
         return found
 
-    found, of_leaves = None, []
+    found: Any = None
+    of_leaves: list[Any] = []
     with contextlib.suppress(CutOffError):
         found, of_weights, of_leaves = _differentiated(library, run, weights_of(call), leaves)
         if library_of(call) is not None:

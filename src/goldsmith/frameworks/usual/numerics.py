@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ class Usual:
 
     def __init__(self, library: Framework) -> None:
         self._library = library
+        self._wanted: ContextVar[bool] = ContextVar("wanted", default=True)
         self.backward = functools.partial(gradients.backward, library)
         self.passed_back = functools.partial(gradients.passed_back, library)
         self.backward_total = gradients.backward_total
@@ -81,14 +83,19 @@ class Usual:
 
     # --- gradients
 
-    def without_gradients(self) -> contextlib.AbstractContextManager[Any]:
-        return contextlib.nullcontext()
+    @contextlib.contextmanager
+    def without_gradients(self, *, wanted: bool = False) -> Iterator[None]:
+        token = self._wanted.set(wanted)
+        try:
+            yield
+        finally:
+            self._wanted.reset(token)
 
     def with_gradients(self) -> contextlib.AbstractContextManager[Any]:
-        return contextlib.nullcontext()
+        return self.without_gradients(wanted=True)
 
     def records_gradients(self) -> bool:
-        return True
+        return self._wanted.get()
 
     def gradients_of(self, records: Sequence[Any], sources: Mapping[str, Any]) -> dict[str, Any]:
         return {}  # an array does not know what it was computed from
