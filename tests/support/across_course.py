@@ -204,7 +204,35 @@ EQUINOX = """
             scores = each(self.query, x) @ jnp.swapaxes(each(self.key, x), -1, -2) / x.shape[-1] ** 0.5
             return softmax(scores) @ each(self.value, x)
 """
+LINEN = """
+    import jax.numpy as jnp
+    from flax import linen as nn
 
+
+    def softmax(scores):
+        return nn.softmax(scores, axis=-1)
+
+
+    class MLP(nn.Module):
+        width: int
+        hidden: int
+
+        @nn.compact
+        def __call__(self, x):
+            y = nn.Dense(self.hidden, name="up")(nn.LayerNorm(epsilon=1e-5, name="norm")(x))
+            return x + nn.Dense(self.width, name="down")(nn.gelu(y, approximate=False))
+
+
+    class Attention(nn.Module):
+        width: int
+
+        @nn.compact
+        def __call__(self, x):
+            query, key, value = (
+                nn.Dense(self.width, use_bias=False, name=name)(x) for name in ("query", "key", "value")
+            )
+            return softmax(query @ jnp.swapaxes(key, -1, -2) / x.shape[-1] ** 0.5) @ value
+"""
 
 JAX_STARTER = '''
     """Attention and an MLP."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from support.across_course import EQUINOX, INSIDE, NNX, TORCH_SOLUTION, hand_in, jax_course, torch_course
+from support.across_course import EQUINOX, INSIDE, LINEN, NNX, TORCH_SOLUTION, hand_in, jax_course, torch_course
 from support.course import CourseOnDisk
 
 pytestmark = pytest.mark.timeout(900)
@@ -31,16 +31,19 @@ def test_a_torch_course_judges_work_in_jax(tmp_path: Path) -> None:
     course = torch_course(tmp_path / "course", calibrate=True)
     hand_in(course, "nnx", NNX)
     hand_in(course, "equinox", EQUINOX)
+    hand_in(course, "linen", LINEN)  # which has no weights before its first call
     hand_in(course, "torch", TORCH_SOLUTION)
+    hand_in(course, "linen epsilon", LINEN, ("epsilon=1e-5, ", ""))
     hand_in(course, "nnx epsilon", NNX, ("epsilon=1e-5, ", ""))
     hand_in(course, "equinox scale", EQUINOX, NO_SCALE)
     found = graded(course)
-    for right in ("nnx", "equinox", "torch"):
+    for right in ("nnx", "equinox", "linen", "torch"):
         assert (found[right]["outcome"], found[right]["score"]) == ("agrees", 6.0), found[right]["reason"]
         assert outcomes(found[right]) == dict.fromkeys(("Attention", "MLP", "softmax"), "agrees")
         precisions = {item["judged_in"] for item in found[right]["cases"]}
         assert right == "torch" or precisions == {"float64"}, found[right]["notes"]
-    assert outcomes(found["nnx epsilon"]) == {"Attention": "agrees", "MLP": "differs", "softmax": "agrees"}
+    for wrong in ("nnx epsilon", "linen epsilon"):
+        assert outcomes(found[wrong]) == {"Attention": "agrees", "MLP": "differs", "softmax": "agrees"}
     assert outcomes(found["equinox scale"]) == {"Attention": "differs", "MLP": "agrees", "softmax": "agrees"}
     assert not any("provided code is not as it was given" in note for note in found["nnx"]["notes"])
 

@@ -92,6 +92,14 @@ class Models(Protocol):
         """Name a weight that has no shape yet; empty if there is none."""
         ...
 
+    def when_built(self, model: Any, then: Callable[[], None]) -> None:
+        """Call a function once such a model has its weights; asked for by `usual/` alone, as the next."""
+        ...
+
+    def build(self, model: Any, args: Any, kwargs: Any) -> None:
+        """Build a model's weights as its first call does."""
+        ...
+
     def state(self, model: Any) -> dict[str, Any]:
         """Return the same without gradients."""
         ...

@@ -28,7 +28,7 @@ from goldsmith.recipe.reused_draws import RecordedDraws
 from goldsmith.recipe.seeding import making_inputs, setting_up
 from goldsmith.recipe.training_steps import Training
 from goldsmith.weights import models
-from goldsmith.weights.crossing import refuse_usual_draws
+from goldsmith.weights.crossing import NeedsOwnForm, refuse_usual_draws
 from goldsmith.weights.gold_inputs import GoldInputs
 from goldsmith.weights.load_objects import LoadedObject, SettledByRecipe
 from goldsmith.weights.loaded import LoadedModel
@@ -170,6 +170,8 @@ class Case(RecordsChoices, Training):
         """Return the weights that `build` draws for the model `name`, one for each seed, under gold's names."""
         settled, computed, access = self._settled.get(name), self._buffers_of(name), self._access
         if settled is not None and settled.unplaced is not None:
+            if waits := getattr(settled, "waits", ""):
+                raise NeedsOwnForm(f"{waits} draws its weights in its first call: its initial weights are not judged")
             raise settled.unplaced
 
         def read(built: Any) -> dict[str, Any]:

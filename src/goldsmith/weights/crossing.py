@@ -27,16 +27,27 @@ gradients pass back (`frameworks/*/foreign.py`)."""
 
 @dataclasses.dataclass(eq=False)
 class ForeignWeights:
-    """A model of another framework with gold's weights in it. `values` are these by gold's names; `placed` says how its
-    own are made of them. Of each that is `learned`, the name is given of the one that it is: of tied ones the first.
-    `state` are weights of its own that are not learned, and may change in training."""
+    """A model of another framework with gold's weights in it. `values` are these by gold's names; `loaded` says how its
+    own are made of them. Of each that is `learned`, the name is given of the one that it is: of tied ones the first."""
 
     model: Any
     other: Framework
     values: Mapping[str, Any]
     learned: Mapping[str, str]
-    placed: Sequence[Placed]
-    state: Sequence[str]
+    loaded: LoadedModel
+
+    def build(self, own: Framework, args: Any, kwargs: Any) -> None:
+        """Build a model that is built in its first call, as that call of the recipe's does, and give it its weights."""
+        if self.loaded.waits:
+            given = mapped(
+                lambda leaf: converted(leaf, self.other) if framework_of(leaf) is own else leaf, (args, kwargs)
+            )
+            self.other.models.build(self.model, *given)
+
+    @property
+    def state(self) -> Sequence[str]:
+        """Return the weights of its own that are not learned, and may change in training."""
+        return self.other.models.weight_facts(self.model).buffers  # type: ignore[no-any-return]
 
     def made(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Return the model's own weights by its own names, made of others by gold's names, in any framework. Those of
@@ -45,7 +56,7 @@ class ForeignWeights:
         values = {name: values[first] for name, first in firsts.items() if first in values}
         own = self.other.models.weights(self.model)
         found = {name: item for name, item in values.items() if name in own and name not in self._gold}
-        for item in self.placed:
+        for item in self.loaded.placed:
             found |= zip(item.theirs, item.carry([values[name] for name in item.gold]), strict=True)
         for names in self.other.models.weight_facts(self.model).tied:
             same = next((found[name] for name in names if name in found), None)
@@ -55,10 +66,11 @@ class ForeignWeights:
     @functools.cached_property
     def _gold(self) -> set[str]:
         """Return the names of gold's weights that are carried over to others, or have another meaning here."""
-        return {name for item in self.placed for name in item.gold}
+        return {name for item in self.loaded.placed for name in item.gold}
 
     def __deepcopy__(self, memo: Any) -> ForeignWeights:
-        return dataclasses.replace(self, model=copy.deepcopy(self.model, memo))
+        loaded = copy.deepcopy(self.loaded, memo) if self.loaded.waits else self.loaded
+        return dataclasses.replace(self, model=copy.deepcopy(self.model, memo), loaded=loaded)
 
     def set_training(self, training: bool) -> None:
         self.model = self.other.models.set_training(self.model, training)
@@ -94,6 +106,7 @@ class PartAcross:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         held, own = self._loaded.held, self._loaded.library
         values = {**self._loaded.weights_in_use(), **self._weights}
+        held.build(own, args, kwargs)
         function = held.other.models.functional(held.model, *self._place)
         return across(own.models.across, held.other, own, function)(held.made(values), *args, **kwargs)
 
@@ -102,18 +115,24 @@ class LoadedAcross(LoadedModel):
     """A model of another framework, into which that has put gold's weights, as one of the recipe's framework."""
 
     def __init__(self, inner: LoadedModel, facts: WeightFacts, other: Framework) -> None:
-        if inner.unplaced is not None:
+        self.inner = inner
+        if inner.waits:
+            other.models.when_built(inner.model, self._take_over)
+        elif inner.unplaced is not None:
             inner.stop_waiting()
             raise inner.unplaced
-        self.inner, self.unplaced, self.idle, self.shared = inner, None, inner.idle, inner.shared
-        self.notes, self.rounded = inner.notes, inner.rounded
+        self._take_over()
         own, theirs = other.models.weights(inner.model), other.models.weight_facts(inner.model)
         values = inner.weights() | {name: own[name] for name in inner.extra if name not in theirs.buffers}
         tied = {name: names[0] for names in facts.tied for name in names[1:] if names[0] in values}
         learned = {name: tied.get(name, name) for name in values if name not in facts.buffers}
-        state = theirs.buffers
-        self.held = ForeignWeights(inner.model, other, values, learned, self.placed, state)
+        self.held = ForeignWeights(inner.model, other, values, learned, inner)
         self.model = self._modelled(self.held)
+
+    def _take_over(self) -> None:
+        """Say of the model what is said of the one inside."""
+        self.unplaced, self.idle, self.shared = self.inner.unplaced, self.inner.idle, self.inner.shared
+        self.notes, self.rounded, self.waits = self.inner.notes, self.inner.rounded, self.inner.waits
 
     def _modelled(self, held: ForeignWeights) -> Any:
         """Return the model as one of the recipe's framework."""

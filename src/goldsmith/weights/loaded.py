@@ -24,6 +24,8 @@ class LoadedModel:
     """Rules of the adapter's that placed nothing."""
     shared: tuple[str, ...]
     """Weights of gold's that are the same numbers as others, and one weight with them here."""
+    waits = ""
+    """The name of a model that has no weights before its first call, and so not gold's yet; empty otherwise."""
     rounded = False
     """Whether it keeps numbers of its own that were rounded to float32 when it was built in float64."""
 

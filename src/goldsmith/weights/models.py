@@ -63,7 +63,7 @@ def build(
         name = type(factory).__name__
         raise RecipeMisuse(f"case.model takes the class and its arguments, not a finished model: case.model({name}, …)")
     model = factory(*args, **kwargs)
-    model = adopted(model) if type(model) is tuple else model
+    model = model if is_module(model) else adopted(model)
     if model is None:
         raise RecipeMisuse(f"{_name(factory)}(…) returned None, not a model")
     models = models_of(model)
@@ -106,6 +106,7 @@ def _weights_in(model: Any, label: str) -> dict[str, Any]:
         if lazy:
             raise RecipeMisuse(
                 f"{label}: {lazy} has no shape yet; give case.model a function that builds the model and calls it once"
+                ", or returns (module, variables)"
             )
     else:
         own = vars(model) if hasattr(model, "__dict__") else {}

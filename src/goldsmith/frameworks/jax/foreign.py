@@ -131,6 +131,7 @@ jax.tree_util.register_pytree_with_keys(
 
 def _called(held: ForeignWeights, values: Mapping[str, Any], args: Any, kwargs: Any) -> Any:
     """Call the model with its own weights made of gold's."""
+    held.build(framework("jax"), args, kwargs)
     function = held.other.models.functional(held.model)
     return crossing(across, held.other, framework("jax"), function)(held.made(values), *args, **kwargs)
 

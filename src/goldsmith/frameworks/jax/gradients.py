@@ -62,7 +62,7 @@ class WeightUse:
     @unwatched
     def _called(self, module: Any, args: Any, kwargs: Any, output: Any) -> None:
         weights = weights_of(self._model)
-        if self._looks or all(self._names.values()) or not weights:
+        if self._looks or (self._names and all(self._names.values())) or not weights:
             return
 
         def run(*arrays: Any) -> Any:

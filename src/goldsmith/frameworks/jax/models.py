@@ -72,6 +72,18 @@ def weights(model: Any) -> dict[str, Any]:
     return array_names(model)
 
 
+def unbuilt(model: Any) -> str:
+    return type(model.module).__name__ if isinstance(model, LinenModel) and not model.is_built else ""
+
+
+def when_built(model: Any, then: Callable[[], None]) -> None:
+    model.then.append(then)
+
+
+def build(model: Any, args: Any, kwargs: Any) -> None:
+    model.build(args, kwargs)
+
+
 def put(model: Any, weights: Mapping[str, Any]) -> Any:
     """Return the model with these weights: one of NNX itself, of all others another one, unless it is nobody else's."""
     if not is_nnx(model) and not hasattr(model, OWN):

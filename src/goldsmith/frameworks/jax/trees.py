@@ -14,6 +14,8 @@ from typing import Any
 import jax
 import numpy as np
 
+from goldsmith.frameworks.jax.arrays import unobserved
+
 _LEFT_OUT = ("params",)
 """The name of what is learned among linen's variables, with which no weight's name begins."""
 _OWN_STATE = ("_pytree__", "_object__")
@@ -29,11 +31,13 @@ OWN = "_goldsmith_own"
 
 
 class LinenModel:
-    """A module of Flax linen with its variables, called as `module.apply(variables, …)` is. `parts` are the modules
-    inside by name, as far as they have been called: they exist only while they are."""
+    """A module of Flax linen with its variables, called as `module.apply(variables, …)` is; without any, its first call
+    draws them. `parts` are the modules inside by name, as far as they have been called: they exist only while they
+    are."""
 
-    def __init__(self, module: Any, variables: Any, parts: Mapping[str, Any] | None = None) -> None:
-        self.module, self.tree = module, variables
+    def __init__(self, module: Any, variables: Any = None, parts: Mapping[str, Any] | None = None) -> None:
+        self.module, self.tree, self.is_built = module, variables or {}, variables is not None
+        self.then: list[Callable[[], None]] = []
         self.parts: dict[str, Any] = {}
         for name, part in (parts or {"": module}).items():
             self.add(name, part)
@@ -44,9 +48,26 @@ class LinenModel:
         object.__setattr__(part, PART, (self, name))
         return part
 
+    def with_tree(self, tree: Any) -> LinenModel:
+        return LinenModel(self.module, tree if self.is_built else None, self.parts)
+
+    def build(self, args: Any, kwargs: Any) -> None:
+        given = {name: item for name, item in kwargs.items() if name not in ("rngs", "mutable")}
+        keys = dict.fromkeys(("params", "dropout"), jax.random.key(0))
+        with unobserved(), jax.ensure_compile_time_eval():
+            self.tree = self.module.init(
+                keys, *jax.tree.map(_without_trace, args), **jax.tree.map(_without_trace, given)
+            )
+        self.is_built = True
+        object.__setattr__(self, OWN, True)  # nobody else has these variables
+        for call in self.then:
+            call()
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         from goldsmith.frameworks.jax.hooks import telling_of_parts
 
+        if not self.is_built:
+            self.build(args, kwargs)
         with telling_of_parts(self):
             return self.module.apply(self.tree, *args, **kwargs)
 
@@ -57,15 +78,25 @@ class FunctionModel:
     def __init__(self, parameters: Any, function: Callable[..., Any]) -> None:
         self.tree, self.function = parameters, function
 
+    def with_tree(self, tree: Any) -> FunctionModel:
+        return type(self)(tree, self.function)
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.function(self.tree, *args, **kwargs)
 
 
+def _without_trace(value: Any) -> Any:
+    """Return zeros for what has no numbers yet: a module is built of shapes."""
+    return jax.numpy.zeros(value.shape, value.dtype) if isinstance(value, jax.core.Tracer) else value
+
+
 def adopted(value: Any) -> Any:
-    """Return a pair of a module of linen and its variables, or of parameters and a function of them, as a model; of
-    `eqx.filter_jit(model)`, the model, whose weights that holds without their names."""
+    """Return a module of linen, with its variables or without, or a pair of parameters and a function of them, as a
+    model; of `eqx.filter_jit(model)`, the model, whose weights that holds without their names."""
     while is_equinox(value) and hasattr(value, "_dynamic_fun") and is_equinox(getattr(value, "__wrapped__", None)):
         value = value.__wrapped__
+    if isinstance(value, _kind("flax.linen", "Module")):
+        return LinenModel(value)
     if type(value) is not tuple or len(value) != 2:
         return value
     one, two = value
@@ -140,9 +171,7 @@ def with_arrays(model: Any, arrays: Mapping[str, Any]) -> Any:
     tree = _tree(model)
     leaves = [leaf if name is None else arrays.get(name, leaf) for name, leaf in _named_leaves(tree)]
     made = jax.tree_util.tree_unflatten(jax.tree_util.tree_structure(tree), leaves)
-    if isinstance(model, LinenModel):
-        return LinenModel(model.module, made, model.parts)
-    return type(model)(made, model.function) if isinstance(model, FunctionModel) else made
+    return model.with_tree(made) if isinstance(model, LinenModel | FunctionModel) else made
 
 
 def write(model: Any, arrays: Mapping[str, Any]) -> None:
@@ -340,12 +369,8 @@ def copied(model: Any) -> Any:
         made = nnx.clone(model)
         _reorder(model, made, set())
         return made
-    if isinstance(model, LinenModel):
-        made = LinenModel(model.module, model.tree)
-    elif isinstance(model, FunctionModel):
-        made = type(model)(model.tree, model.function)
-    else:
-        made = jax.tree_util.tree_map(lambda leaf: leaf, model)
+    held = isinstance(model, LinenModel | FunctionModel)
+    made = model.with_tree(model.tree) if held else jax.tree_util.tree_map(lambda leaf: leaf, model)
     object.__setattr__(made, OWN, True)
     return made
 

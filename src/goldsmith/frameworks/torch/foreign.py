@@ -176,6 +176,7 @@ class ForeignModule(torch.nn.Module):
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         held = self._foreign
+        held.build(framework("torch"), args, kwargs)
         if self.training and held.state:
             raise NeedsOwnForm(f"it trains a model that keeps {held.state[0]} up to date besides what it learns")
         function = held.other.models.functional(held.model)

@@ -10,19 +10,40 @@ from goldsmith.frameworks.framework import arrays_of, library_of, models_of
 from goldsmith.gold.arrays import dtype_name, is_inexact, numbers_of
 from goldsmith.gold.facts import WeightFacts
 from goldsmith.gold.precision import is_exact
+from goldsmith.runs.notes import Note
 from goldsmith.weights.converted import ConvertedModel
 from goldsmith.weights.leaves import running_statistics
 from goldsmith.weights.planned import PlannedModel
+from goldsmith.weights.transplant import CannotPlace
+
+_NOT_CALLED = "It has weights from its first call on, and was not called"
 
 
 class LoadedModule(PlannedModel):
-    """A model with gold's weights in it: `model`. `rebuild` makes another one like it."""
+    """A model with gold's weights in it: `model`. `rebuild` makes another one like it. One that is built in its first
+    call gets them then: until then it `waits`."""
 
     def __init__(
         self, model: Any, kept: Mapping[str, Any], facts: WeightFacts, *, rebuild: Callable[[], Any], **options: Any
     ) -> None:
         super().__init__(model, {name: _array(model, value) for name, value in kept.items()}, facts, **options)
-        models = self._models
+        self._rebuild, self._its = rebuild, WeightFacts()
+        self.waits = self._models.unbuilt(model)
+        if not self.waits:
+            self._settle()
+            return
+        self.unplaced = CannotPlace({name: tuple(value.shape) for name, value in self._kept.items()}, {}, [_NOT_CALLED])
+        self._models.when_built(model, self._settle_late)
+
+    def _settle_late(self) -> None:
+        self.waits = ""
+        self._settle()
+        self.unplaced = None
+        self.notes.append(Note("late"))
+
+    def _settle(self) -> None:
+        """Find places for gold's weights, and put them there."""
+        model, models = self.model, self._models
         own, self._its = models.weights(model), models.weight_facts(model)
         placed_under = self._names(own)
         parameters = {name: value for name, value in own.items() if placed_under.get(name) == name}
@@ -32,12 +53,14 @@ class LoadedModule(PlannedModel):
         )
         values = dict(self._carried())
         buffers = {name: own[name] for name in self._its.buffers}
-        values |= self._own_buffers(buffers, lambda: models.weights(rebuild()))
+        values |= self._own_buffers(buffers, lambda: models.weights(self._rebuild()))
         self._put(values)
         stayed = [array for name, array in own.items() if not values.keys() & self._same(name)]
         self.rounded = any(map(_was_rounded, stayed))
 
     def weights(self, model: Any = None) -> dict[str, Any]:
+        if self.waits:
+            return dict(self._kept)
         return self._under_gold_names(self._models.weights(self.model if model is None else model))
 
     def gradients(self) -> dict[str, Any]:
