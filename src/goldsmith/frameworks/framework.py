@@ -1,7 +1,7 @@
 """The seam: which libraries of arrays and models are in use, and what Goldsmith knows of each.
 
 A framework is a package with the modules `arrays`, `models`, `numerics` and `process`, which have the functions of the
-protocols in `protocols.py`; what a module leaves out, `usual/` answers. It is found by its library's name in
+protocols in `protocols.py`; what a module leaves out, `usual_*.py` answer. It is found by its library's name in
 `sys.modules`: what the user's code has not imported is never imported for it. Frameworks of other distributions
 register their package under the entry point `goldsmith.frameworks`.
 """
@@ -97,9 +97,12 @@ class Framework:
         importlib.import_module(self.name)  # first, so that what waits for it can ask for any part
         found = importlib.import_module(f"{self._package}.{name}")
 
-        answers = functools.cache(lambda: importlib.import_module(f"goldsmith.frameworks.usual.{name}").Usual(self))
-        # what Python asks for a name that the module leaves out
-        vars(found).setdefault("__getattr__", lambda wanted: getattr(answers(), wanted))
+        answers = functools.cache(lambda: importlib.import_module(f"goldsmith.frameworks.usual_{name}").Usual(self))
+
+        def left_out(wanted: str) -> Any:
+            return vars(found).setdefault(wanted, getattr(answers(), wanted))
+
+        vars(found).setdefault("__getattr__", left_out)
         return found
 
 

@@ -93,7 +93,7 @@ class Models(Protocol):
         ...
 
     def when_built(self, model: Any, then: Callable[[], None]) -> None:
-        """Call a function once such a model has its weights; asked for by `usual/` alone, as the next."""
+        """Call a function once such a model has its weights; asked for by `shared/` alone, as the next."""
         ...
 
     def build(self, model: Any, args: Any, kwargs: Any) -> None:
@@ -127,7 +127,7 @@ class Models(Protocol):
         """Write weights into a model again, as `state` gave them."""
         ...
 
-    # asked for by `usual/` alone: `WorkingModel` needs the first two, `take_gradients` the third
+    # asked for by `shared/` alone: `WorkingModel` needs the first two, `take_gradients` the third
 
     def copied(self, model: Any) -> Any:
         """Return a copy of a model, that may be written into."""
@@ -262,7 +262,7 @@ class Numerics(Protocol):
 
     def differentiated(self, function: Callable[..., Any], arrays: Sequence[Any]) -> tuple[Any, list[Any]]:
         """Return the number that a function makes of arrays, and its gradients, None where it does not depend on one;
-        asked for by `usual/` alone."""
+        asked for by `shared/` alone."""
         ...
 
     def vjp(

@@ -12,7 +12,7 @@ from jax.interpreters.partial_eval import dce_jaxpr
 from goldsmith.foundation.nested import leaves_in
 from goldsmith.frameworks.jax.hooks import CALLS
 from goldsmith.frameworks.jax.trees import with_arrays
-from goldsmith.frameworks.usual.gradients import CutOffError, kept_gradients, weights_of
+from goldsmith.frameworks.shared.gradients import CutOffError, kept_gradients, weights_of
 from goldsmith.gold.arrays import is_array, is_inexact
 from goldsmith.instruments.own_calls import unwatched
 

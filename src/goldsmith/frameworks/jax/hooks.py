@@ -17,7 +17,7 @@ import jax.numpy as jnp
 
 from goldsmith.foundation.nested import leaves_in, map_tree
 from goldsmith.frameworks.jax.trees import PART, LinenModel, is_number, modules_in, overwrite, with_arrays
-from goldsmith.frameworks.usual.calls import Calls
+from goldsmith.frameworks.shared.calls import Calls
 
 Batches = tuple[tuple[bool, ...], ...]
 """For each array of a call, whether it is one of a batch: of all `vmap`s around the call, the outermost first."""

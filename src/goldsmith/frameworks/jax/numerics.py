@@ -16,7 +16,7 @@ from goldsmith.frameworks.jax.gradients import differentiated as differentiated
 from goldsmith.frameworks.jax.gradients import used
 from goldsmith.frameworks.jax.operations import in_float64, observed
 from goldsmith.frameworks.jax.process import keep_to
-from goldsmith.frameworks.usual.noise import Noise
+from goldsmith.frameworks.shared.noise import Noise
 
 disturbs_operations = True
 _FULL = "highest"

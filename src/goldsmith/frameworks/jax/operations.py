@@ -23,7 +23,7 @@ from jax._src.lax import lax
 from goldsmith.frameworks.framework import Watch
 from goldsmith.frameworks.jax.arrays import copy, dtype, exactly, from_numpy, like, wide
 from goldsmith.frameworks.jax.draws import drawn_narrow, is_draw, wrapped
-from goldsmith.frameworks.usual.noise import Noise
+from goldsmith.frameworks.shared.noise import Noise
 from goldsmith.gold.precision import is_exact
 
 _MOST_STEPS = 200

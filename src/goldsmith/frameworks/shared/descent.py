@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from goldsmith.frameworks.framework import library_of, undisturbed
-from goldsmith.frameworks.usual.gradients import made_like
+from goldsmith.frameworks.shared.gradients import made_like
 from goldsmith.runs.implementation import PLAIN_LEARNING_RATE
 
 

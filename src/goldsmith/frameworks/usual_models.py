@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from goldsmith.frameworks.framework import Framework
-from goldsmith.frameworks.usual import gradients
-from goldsmith.frameworks.usual.descent import Descent
-from goldsmith.frameworks.usual.load import ConvertedModule, LoadedModule
-from goldsmith.frameworks.usual.working_model import WorkingModel
+from goldsmith.frameworks.shared import gradients
+from goldsmith.frameworks.shared.descent import Descent
+from goldsmith.frameworks.shared.load import ConvertedModule, LoadedModule
+from goldsmith.frameworks.shared.working_model import WorkingModel
 from goldsmith.gold.arrays import is_inexact
 
 

@@ -4,7 +4,6 @@ operations; gradients of a library that differentiates functions."""
 from __future__ import annotations
 
 import contextlib
-import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any
@@ -12,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from goldsmith.frameworks.framework import CannotCompile, Framework
-from goldsmith.frameworks.usual import gradients
-from goldsmith.frameworks.usual.noise import disturbed
+from goldsmith.frameworks.shared.noise import disturbed
 from goldsmith.gold.arrays import as_numpy
 
 
@@ -23,9 +21,6 @@ class Usual:
     def __init__(self, library: Framework) -> None:
         self._library = library
         self._wanted: ContextVar[bool] = ContextVar("wanted", default=True)
-        self.backward = functools.partial(gradients.backward, library)
-        self.passed_back = functools.partial(gradients.passed_back, library)
-        self.backward_total = gradients.backward_total
 
     def compiled(self, target: Any) -> Any:
         raise CannotCompile(f"nothing compiles code of {self._library.name}")
@@ -96,6 +91,21 @@ class Usual:
 
     def records_gradients(self) -> bool:
         return self._wanted.get()
+
+    def backward(self, *args: Any) -> Any:
+        from goldsmith.frameworks.shared import gradients
+
+        return gradients.backward(self._library, *args)
+
+    def passed_back(self, *args: Any) -> Any:
+        from goldsmith.frameworks.shared import gradients
+
+        return gradients.passed_back(self._library, *args)
+
+    def backward_total(self, *args: Any) -> Any:
+        from goldsmith.frameworks.shared import gradients
+
+        return gradients.backward_total(*args)
 
     def gradients_of(self, records: Sequence[Any], sources: Mapping[str, Any]) -> dict[str, Any]:
         return {}  # an array does not know what it was computed from
