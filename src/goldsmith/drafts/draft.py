@@ -41,7 +41,7 @@ def propose(job: ProposeJob) -> Proposal:
     targets = find_targets(folder, job.parts)
     names = Names(_prefix(job), {item.module: item.search for item in job.parts})
     sightings = Sightings(targets, job.root, job.folder)
-    _observe(job, sightings, targets, budget)
+    notes = _observe(job, sightings, targets, budget)
     finder = Finder(targets, sightings, job.seed)
     calls = finder.calls(budget, reserve=_PROOF_S)
     parts = frozenset(name for item in targets for name in item.calls)
@@ -50,7 +50,6 @@ def propose(job: ProposeJob) -> Proposal:
     prover = Prover(job, own_code, lambda draft: head_of([draft], names).replace(_HERE, repr(job.recipe)), others)
     drafting = _Drafting(finder, prover, calls, sightings, job.seed, budget)
     drafts = drafting.outputs(targets) if job.kind in ("outputs", "both") else []
-    notes = []
     if job.kind in ("checkpoint", "both"):
         trained = drafting.checkpoint(targets)
         if trained is None:
@@ -65,8 +64,8 @@ def propose(job: ProposeJob) -> Proposal:
     return Proposal(source, len(drafts), tuple(dict.fromkeys(draft.part for draft in drafts)), short)
 
 
-def _observe(job: ProposeJob, sightings: Sightings, targets: Sequence[Target], budget: Budget) -> None:
-    """See how the course's own examples and tests call what students write."""
+def _observe(job: ProposeJob, sightings: Sightings, targets: Sequence[Target], budget: Budget) -> list[str]:
+    """See how the course's own examples and tests call what students write; return what is to be said of that."""
 
     def work(send: Send) -> None:
         sightings.on_sighting = lambda name, seen: send((name, seen))
@@ -77,6 +76,8 @@ def _observe(job: ProposeJob, sightings: Sightings, targets: Sequence[Target], b
     (outcome,) = do_alone([Task(work, _SECONDS_FOR_TESTS + 5)], budget=budget)
     for name, seen in outcome.messages:
         sightings.take(name, seen)
+    told = f"Not all examples and public tests could be watched for how they call these parts: {outcome.trouble}."
+    return [told] if outcome.trouble else []
 
 
 def _files(targets: Sequence[Target], folder: Path) -> dict[str, Path]:

@@ -64,8 +64,7 @@ class Prover:
         """Return the case with the blocks that work and add something; None with a reason where none does."""
         deadline = time.process_time() + _TRIAL_TIMEOUT_S
         self.reasons, self.refuted = {}, False
-        kept, reason, _ = self._choose(draft, (), deadline)
-        dropped: dict[str, str] = {}
+        kept, reason, dropped = self._choose(draft, (), deadline)
         against: list[int] = []
         tried = wanted = 0
         while kept:  # without the blocks on which one variant disagrees, others may
@@ -94,7 +93,7 @@ class Prover:
         self, draft: DraftCase, others: Sequence[int], deadline: float
     ) -> tuple[list[Block], str, dict[str, str]]:
         """Return the blocks that work and on which other solutions agree; why there is none; and what is against those
-        that are of no use because of another solution."""
+        that are of no use because of another solution, or for which there was no time."""
         kept: list[Block] = []
         squares = True  # only if the first block needs equal sizes may others have them
         reason, dropped = "nothing of it could be recorded", {}
@@ -102,6 +101,11 @@ class Prover:
             labels = {item.label for item in kept}
             if block.label in labels or block.unless in labels or (block.needs and block.needs not in labels):
                 continue  # another of its kind is kept already, or the one it needs is not
+            if time.process_time() > deadline:
+                late = f"there was no time to try it: a case has {_TRIAL_TIMEOUT_S:g} seconds"
+                reason = reason if kept or self.reasons else late
+                dropped[block.label] = late
+                continue
             tried = draft.with_blocks([*kept, block])
             problem = self.problem(tried, squares=squares)
             if not problem and others:
@@ -115,8 +119,6 @@ class Prover:
                 kept.append(block)
             elif not kept:
                 reason = problem
-            if time.process_time() > deadline:
-                break
         return kept, reason, dropped
 
     def problem(self, draft: DraftCase, *, squares: bool = False) -> str:

@@ -8,6 +8,7 @@ import functools
 import inspect
 import io
 import itertools
+import math
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -217,7 +218,7 @@ class Finder:
                 others = tuple(item for item in seen if item is not arguments)
                 return Call(target, arguments, method, owner, others, result, tuple(prior))
             failures.append(error)
-        deadline = time.process_time() + _TRIALS_TIMEOUT_S
+        deadline, late = math.inf, ""
         function = getattr(target.object, method) if method else target.object
         skip = 1 if method and inspect.isfunction(inspect.getattr_static(target.object, method, None)) else 0
         try:
@@ -230,11 +231,14 @@ class Finder:
                 if not error and (result is not None or method):
                     return Call(target, arguments, method, owner, (), result, tuple(prior), is_guessed=True)
                 failures.append(error or "it returns nothing")
+                # from the first call on, in which a library may start, and compile
+                deadline = min(deadline, time.process_time() + _TRIALS_TIMEOUT_S)
                 if time.process_time() > deadline:
+                    late = f"no arguments were found in {_TRIALS_TIMEOUT_S:g} seconds, after {len(failures)} tries: "
                     break
         except (TypeError, ValueError) as error:
             failures.append(in_words(error))
-        self.troubles[name] = failures[0] if failures else "none of its arguments could be guessed"
+        self.troubles[name] = late + failures[0] if failures else "none of its arguments could be guessed"
         return None
 
     def guesses(self, call: Call, *, also: str, most: int) -> list[Arguments]:

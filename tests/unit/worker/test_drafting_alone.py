@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from goldsmith.drafts.alone import Budget, Send, Task, do_alone
+from goldsmith.drafts.observed_calls import Sightings, run_public_tests
 from goldsmith.drafts.random_draws import watch_draws
 
 
@@ -131,3 +132,18 @@ def test_waiting_for_a_processor_costs_no_time() -> None:
             other.wait()
     assert not found.trouble
     assert 0.1 < 100.0 - budget.left < passed / 2
+
+
+def watched(root: Path, seconds: float) -> str:
+    """What is said of watching the tests of a folder for so long."""
+    sightings = Sightings([], str(root), str(root))
+    task = Task(lambda send: run_public_tests(sightings, str(root), ["test_own.py"], seconds), 30.0)
+    (outcome,) = do_alone([task], budget=Budget(100.0))
+    return outcome.trouble
+
+
+def test_tests_are_watched_for_processor_time_and_what_was_not_is_told(tmp_path: Path) -> None:
+    (tmp_path / "test_own.py").write_text("import time\n\n\ndef test_waits():\n    time.sleep(1.5)\n")
+    assert watched(tmp_path, 1.4) == ""  # as where others have the machine
+    (tmp_path / "test_own.py").write_text("def test_computes():\n    while True:\n        pass\n")
+    assert "they took more than 1.4 seconds" in watched(tmp_path, 1.4)
