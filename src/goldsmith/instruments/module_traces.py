@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
 import itertools
 import sys
 from collections import Counter
@@ -155,7 +156,7 @@ class Tracer:
             function = "" if is_method and function == "forward" else function
             values = list(arguments_of(frame))
             entry = self._begin(label, module, kind, function, values, facts)
-            self._targets[len(self.index) - 1] = getattr(owner, last) if is_method else frame.f_globals.get(name)
+            self._targets[len(self.index) - 1] = _method(owner, last) if is_method else frame.f_globals.get(name)
             if label:
                 entry["state"] = self._state(label, module)
             elif entry["form"] is None:
@@ -386,3 +387,9 @@ def _draw_watch() -> Callable[[], bool] | None:
     """Return what says whether numbers were drawn since, in the library whose models run; None where there is none."""
     library = modelling()
     return None if library is None else library.numerics.draw_watch()
+
+
+def _method(owner: Any, name: str) -> Any:
+    """Return what was called of an object; None for a property, which asking for would compute."""
+    static = inspect.getattr_static(owner, name, None)
+    return None if isinstance(static, property) else getattr(owner, name)

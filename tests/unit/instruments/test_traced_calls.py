@@ -70,9 +70,19 @@ CODE = """
 
     class Derived(Base):
         pass
+
+
+    class Held:
+        @property
+        def value(self):
+            return self._value
+
+        @value.setter
+        def value(self, value):
+            self._value = value
 """
 WRITTEN = frozenset(
-    ("double", "fail", "overwrite", "count", "Scaler.fit", "Scaler.scale", "Layer.forward", "Derived.act")
+    ("double", "fail", "overwrite", "count", "Scaler.fit", "Scaler.scale", "Layer.forward", "Derived.act", "Held.value")
 )
 
 
@@ -123,6 +133,13 @@ def test_a_function_is_traced_with_what_it_was_given_and_returned(ops: Any, trac
     assert (call.name, call.label, call.is_function) == ("double", "double", True)
     assert call.form == [[{"@tensor": 0}, 5], {}]
     assert call.outputs[0].tolist() == [5, 5, 5]
+
+
+def test_a_property_is_set_that_has_no_value_before(ops: Any, traced: Traced) -> None:
+    with traced:
+        held = ops.Held()
+        held.value = torch.ones(3)
+    assert [call.label for call in traced.calls] == ["Held.value"]
 
 
 def test_what_is_not_left_to_students_is_not_traced(ops: Any, traced: Traced) -> None:
