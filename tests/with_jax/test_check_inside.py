@@ -39,6 +39,9 @@ def test_in_a_torch_course(tmp_path: Path) -> None:
     gelu = case_of(course, "equinox gelu", EQUINOX_NET, GELU)  # compiled: each module is called by itself
     assert (gelu["first_divergence"], gelu["first_part"]) == ("blocks.0.mlp", "MLP")
     assert known(gelu)["blocks.0.attention"] == ("agrees", True)
+    (told,) = [note for note in gelu["notes"] if "were not seen" in note]
+    assert "layers.0.mlp" in told
+    assert not any("were not seen" in note for note in scale["notes"])
     (source,) = [item for item in gelu["modules"] if item.get("source")]
     assert (source["theirs"], source.get("why", "")) == ("layers.0.mlp", "")
 

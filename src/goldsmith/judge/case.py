@@ -348,7 +348,7 @@ def _select_leaves(actual: Mapping[str, Any], expected: Mapping[str, Any]) -> tu
 def _with_side_effects(verdict: CaseVerdict, criteria: Criteria, replayed: CaseRuns) -> CaseVerdict:
     """Add what else was seen: a different answer the second time, uninitialised memory, inputs overwritten."""
     plain = replayed.first
-    notes = list(dict.fromkeys([*verdict.notes, *(note.words for note in plain.facts.notes)]))
+    notes = list(dict.fromkeys([*verdict.notes, *replayed.notes]))
     outcome, reason, kind = verdict.outcome, verdict.reason, verdict.kind
     first, _ = _select_leaves(replayed.values("plain"), criteria.expected)
     traced_alike = not criteria.dtype  # a trace is in gold's own dtype

@@ -14,7 +14,7 @@ import msgspec
 
 NoteKind = Literal[
     "adapter", "shape-and-order", "turned", "stacked", "stacked-by-head", "reshaped", "reshaped-by-pixel", "extra",
-    "untied", "one-weight", "own-buffer", "late", "shared-memory",
+    "untied", "one-weight", "own-buffer", "late", "shared-memory", "unseen",
 ]  # fmt: skip
 _PLACED: Mapping[NoteKind, str] = MappingProxyType(
     {
@@ -92,6 +92,8 @@ class Note(msgspec.Struct, frozen=True):
                 return f"its buffer {gold} differs from gold's; its own was kept"
             case "late":
                 return "it builds some of its weights in its first call; gold's were put in after it"
+            case "unseen":
+                return f"calls of its {theirs}{self._more} were not seen; inside of jit, scan and the like, none can be"
             case "shared-memory":
                 return f"what it returned as {theirs} shares memory with its input {gold}"
         return f"{_PLACED[self.kind]}: {', '.join(item.words for item in self.items)}{self._more}"

@@ -141,6 +141,12 @@ class CaseRuns:
         return self.runs["plain"]
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """Return what was noticed in the first run, and in the one that was traced, each once."""
+        told = (self.first, self.runs.get("traced", self.first))
+        return tuple(dict.fromkeys(note.words for run in told for note in run.facts.notes))
+
+    @property
     def trace(self) -> Any:
         """Return the trace of the last run that has one."""
         return next((run.trace for run in reversed(list(self.runs.values())) if run.trace is not None), None)

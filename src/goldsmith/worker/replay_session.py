@@ -12,7 +12,7 @@ import itertools
 import math
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -35,11 +35,11 @@ from goldsmith.recipe.decorators import CaseDefinition
 from goldsmith.recipe.seeding import seed_everything
 from goldsmith.runs.conditions import PERTURBED, Conditions
 from goldsmith.runs.enter_conditions import conditions, input_change
-from goldsmith.runs.notes import Names, Note
+from goldsmith.runs.notes import MAX_ITEMS, Names, Note
 from goldsmith.runs.requests import RunRequest
 from goldsmith.runs.run import Failure, Run, RunFacts
 from goldsmith.weights import models
-from goldsmith.weights.crossing import LoadedAcross, modules_of, refusing
+from goldsmith.weights.crossing import LoadedAcross, foreign_of, modules_of, refusing
 from goldsmith.weights.gold_inputs import GoldInputs
 from goldsmith.weights.loaded import LoadedModel
 from goldsmith.weights.rules import Adapter, read_adapter
@@ -328,6 +328,7 @@ class ReplayCase(Case):
     def observations(self) -> dict[str, Any]:
         """Return the facts about this run besides its outputs."""
         notes = [note for settled in self._settled.values() for note in settled.notes]
+        notes += self._unseen() if self._tracing else ()
         return {
             "notes": tuple(dict.fromkeys([*notes, *self._aliased])),
             "overwrote": self.overwritten(),
@@ -341,6 +342,21 @@ class ReplayCase(Case):
             "across": any(isinstance(settled, LoadedAcross) for settled in self._settled.values()),
             "used": {name: self._by_their_names(name, use.names()) for name, use in self._weight_use.items()},
         }
+
+    def _unseen(self) -> Iterator[Note]:
+        """Note which modules with weights were not seen to be called, where a library may hide that."""
+        for label, settled in self._settled.items():
+            model, held = settled.model, foreign_of(settled.model)
+            known = models_of(model)
+            if held is not None:
+                model, known = held.model, held.other.models
+            called = {entry["module"] for entry in self._tracer.index if entry["model"] == label}
+            if known is None or not known.UNSEEN or "" not in called:
+                continue
+            owners = {name.rpartition(".")[0] for name in known.weights(model)}
+            missing = [name for name in known.modules(model) if name and name in owners and name not in called]
+            if missing:
+                yield Note("unseen", (Names(theirs=tuple(missing[:MAX_ITEMS])),), max(0, len(missing) - MAX_ITEMS))
 
     def _by_their_names(self, model: str, weights: Sequence[str]) -> tuple[str, ...]:
         """Return names of a model's weights as the submission has them: a model of another library goes by gold's."""
