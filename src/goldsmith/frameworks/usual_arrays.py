@@ -9,7 +9,7 @@ from typing import IO, Any
 
 from goldsmith.foundation.nested import map_tree
 from goldsmith.frameworks.framework import Framework, framework
-from goldsmith.gold.arrays import is_array
+from goldsmith.gold.arrays import as_numpy, is_array, is_floating, is_inexact
 
 
 class Usual:
@@ -28,6 +28,20 @@ class Usual:
     def place(self, array: Any, device: str) -> Any:
         return array
 
+    def moved(self, array: Any, device: Any, dtype: str) -> Any:
+        arrays = self._library.arrays
+        if dtype and (is_floating(array) or (is_inexact(array) and dtype == "float64")):
+            array = arrays.cast(array, dtype)
+        found = arrays.copy(array)
+        return found if device is None else arrays.place(found, device)
+
+    def stressed(self, array: Any, name: str, seed: int) -> Any:
+        arrays = self._library.arrays
+        if arrays.refusal(array) is not None or not is_floating(array):
+            return None
+        drawn = framework("numpy").arrays.stressed(as_numpy(array), name, seed)
+        return arrays.cast(arrays.like(drawn, array), arrays.dtype(array))
+
     def detached(self, array: Any) -> Any:
         return array
 
@@ -45,6 +59,11 @@ class Usual:
 
     def learns(self, array: Any) -> bool:
         return False
+
+    def equal(self, one: Any, two: Any) -> bool:
+        import numpy as np
+
+        return bool(np.array_equal(*(as_numpy(self._library.arrays.to_numpy(item)) for item in (one, two))))
 
     def is_dense(self, array: Any) -> bool:
         return True

@@ -16,13 +16,6 @@ from goldsmith.gold.safetensors_reader import Bfloat16
 
 TYPES = (jax.Array,)
 WHOLE = "int32"
-_STORABLE = frozenset(
-    (
-        "bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64",
-        "float16", "bfloat16", "float32", "float64", "complex64",
-    )
-)  # fmt: skip
-"""Dtypes that a file can hold for other readers."""
 _COMPLEX = {"float64": "complex128"}
 
 
@@ -38,10 +31,8 @@ def wide(allowed: bool = True) -> Any:
 @contextlib.contextmanager
 def unobserved() -> Iterator[None]:
     """Evaluate operations as JAX does within this context; inside of a transformation, all stays as it is."""
-    if getattr(core.trace_ctx.trace, "is_observing", False):
-        with core.set_current_trace(core.eval_trace):
-            yield
-    else:
+    is_observed = getattr(core.trace_ctx.trace, "is_observing", False)
+    with core.set_current_trace(core.eval_trace) if is_observed else contextlib.nullcontext():
         yield
 
 
@@ -50,10 +41,6 @@ def exactly() -> Iterator[None]:
     """Handle arrays of any dtype within this context, and let nobody see it."""
     with wide(), unobserved():
         yield
-
-
-def dtype(array: Any) -> str:
-    return str(array.dtype)
 
 
 # --- numbers on the host
@@ -110,11 +97,7 @@ def copy(array: Any) -> Any:
 def host_copy(array: Any) -> Any:
     _host(array)
     copied = copy(array)
-    with (
-        exactly(),
-        jax.ensure_compile_time_eval(),
-        contextlib.suppress(RuntimeError),
-    ):  # if there is an accelerator alone
+    with exactly(), jax.ensure_compile_time_eval(), contextlib.suppress(RuntimeError):  # where there is no CPU
         return jax.device_put(copied, jax.devices("cpu")[0])
     return copied
 
@@ -123,9 +106,9 @@ def learns(array: Any) -> bool:
     return bool(jnp.issubdtype(array.dtype, jnp.inexact))  # nothing says of an array that no gradients go through it
 
 
-def place(array: Any, device: str) -> Any:
+def place(array: Any, device: Any) -> Any:
     with exactly():
-        return jax.device_put(array, device_named(device))
+        return jax.device_put(array, device_named(device) if isinstance(device, str) else device)
 
 
 def device_named(device: str) -> Any:
@@ -142,16 +125,6 @@ def cast(array: Any, dtype: str) -> Any:
         if not jnp.issubdtype(array.dtype, jnp.complexfloating):
             return array.astype(dtype)
         return array.astype(_COMPLEX.get(dtype, "complex64"))
-
-
-def moved(array: Any, device: Any, dtype: str) -> Any:
-    is_complex = jnp.issubdtype(array.dtype, jnp.complexfloating)
-    if dtype and (jnp.issubdtype(array.dtype, jnp.floating) or (is_complex and dtype == "float64")):
-        array = cast(array, dtype)
-    found = copy(array)
-    with exactly():
-        target = device_named(device) if isinstance(device, str) else device
-        return found if target is None else jax.device_put(found, target)
 
 
 def shifted(array: Any, moves: Any) -> Any:
@@ -177,10 +150,6 @@ def as_pairs(array: Any) -> Any:
 # --- facts
 
 
-def equal(one: Any, two: Any) -> bool:
-    return bool(np.array_equal(_host(one), _host(two)))
-
-
 def memory_id(array: Any) -> int:
     """Return where its memory begins; of an array on several devices, that of its first part."""
     if isinstance(array, jax.core.Tracer) or array.is_deleted() or _is_key(array):
@@ -189,7 +158,8 @@ def memory_id(array: Any) -> int:
 
 
 def is_storable(array: Any) -> bool:
-    return dtype(array) in _STORABLE and refusal(array) is None
+    known = refusal(array) is None and (array.dtype == jnp.bfloat16 or array.dtype.kind in "biufc")
+    return known and array.dtype.itemsize <= 8
 
 
 def refusal(array: Any) -> tuple[str, str] | None:
@@ -224,13 +194,6 @@ def unwrapped(array: Any) -> Any:
 
 def overwrite(array: Any, values: Any) -> None:
     raise TypeError("an array of JAX cannot be written to")
-
-
-def stressed(array: Any, name: str, seed: int) -> Any:
-    if refusal(array) is not None or not jnp.issubdtype(array.dtype, jnp.floating):
-        return None
-    drawn = framework("numpy").arrays.stressed(np.array(_host(array), np.float64), name, seed)
-    return cast(like(drawn, array), dtype(array))
 
 
 # --- files, which are NumPy's: they are read without JAX

@@ -17,7 +17,7 @@ import numpy as np
 from goldsmith.frameworks.framework import Framework, framework
 from goldsmith.frameworks.jax.arrays import WHOLE
 from goldsmith.frameworks.jax.operations import crossing as marked
-from goldsmith.frameworks.jax.trees import FunctionModel
+from goldsmith.frameworks.jax.trees import FunctionModel, name_of
 from goldsmith.weights.crossing import ForeignWeights, LoadedAcross, arrays_in, converted, with_arrays
 from goldsmith.weights.crossing import across as crossing
 from goldsmith.weights.models import signature_of
@@ -147,12 +147,8 @@ def _nested(values: Mapping[str, Any], leaf: Callable[[str, Any], Any]) -> _Node
     return found
 
 
-def _flat(tree: Any, path: str = "") -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for key, item in tree.items():
-        name = f"{path}.{key}" if path else key
-        found |= _flat(item, name) if isinstance(item, _Node) else {name: item}
-    return found
+def _flat(tree: Any) -> dict[str, Any]:
+    return {name_of(path): item for path, item in jax.tree_util.tree_flatten_with_path(tree)[0]}
 
 
 def _module_of_nnx(held: ForeignWeights, values: Mapping[str, Any]) -> Any:

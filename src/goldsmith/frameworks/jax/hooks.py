@@ -9,13 +9,13 @@ from __future__ import annotations
 import contextlib
 import functools
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 
 from goldsmith.foundation.nested import leaves_in, map_tree
+from goldsmith.frameworks.jax.arrays import unwrapped
 from goldsmith.frameworks.jax.trees import PART, LinenModel, is_number, modules_in, overwrite, with_arrays
 from goldsmith.frameworks.shared.calls import Calls
 
@@ -46,10 +46,9 @@ def telling_of_parts(model: LinenModel) -> contextlib.AbstractContextManager[Any
 
     def tell(call: Callable[..., Any], args: Any, kwargs: Any, context: Any) -> Any:
         own = jax.tree_util.tree_leaves(context.module.variables)
+        # below `linen.vmap` weights are of all items, and no module could be called alone
         if context.method_name != "__call__" or any(isinstance(leaf, jax.core.Tracer) for leaf in own):
-            return call(
-                *args, **kwargs
-            )  # below `linen.vmap`, whose weights are of all items: none could be called alone
+            return call(*args, **kwargs)
         name = ".".join(context.module.path)
         part = model.parts[name] if name in model.parts else model.add(name, context.module)
         return CALLS.told(part, context.module, call, args, kwargs)
@@ -123,34 +122,20 @@ def _in_batches(call: Callable[..., Any], batches: Batches, args: Any, kwargs: A
 
 def _with_numbers(value: Any) -> Any:
     """Return nested values with arrays in place of what code sees inside of `vmap`; None if one has no numbers."""
-    try:
-        return map_tree(_unbatched, value)
-    except _NoNumbersError:
-        return None
+    inside = (item for leaf in leaves_in(value) for item in _levels(leaf))
+    return map_tree(unwrapped, value) if all(type(item).__name__ == "BatchTracer" for item in inside) else None
 
 
-class _NoNumbersError(Exception):
-    pass
-
-
-def _unbatched(leaf: Any) -> Any:
-    if not isinstance(leaf, jax.core.Tracer):
-        return leaf
-    if type(leaf).__name__ != "BatchTracer":
-        raise _NoNumbersError
-    held = _unbatched(leaf.val)
-    outside = len(_traces(leaf)) - 1
-    return held if leaf.batch_dim is None else jnp.moveaxis(held, leaf.batch_dim + outside, outside)
+def _levels(leaf: Any) -> Iterator[Any]:
+    """Yield what code sees inside of each transformation, the innermost first."""
+    while isinstance(leaf, jax.core.Tracer):
+        yield leaf
+        leaf = getattr(leaf, "val", None)
 
 
 def _traces(leaf: Any) -> list[Any]:
     """Return the `vmap`s that an array is one of a batch in, the outermost first."""
-    found: list[Any] = []
-    while type(leaf).__name__ == "BatchTracer":
-        if leaf.batch_dim is not None:
-            found.insert(0, leaf._trace)
-        leaf = leaf.val
-    return found
+    return [item._trace for item in _levels(leaf) if item.batch_dim is not None][::-1]
 
 
 def _batches_of(value: Any) -> Batches:

@@ -39,14 +39,7 @@ TYPES = (AnyModel,)
 UNSEEN = "inside of jit, scan and the transformations of Flax"
 
 
-def modules(model: Any) -> dict[str, Any]:
-    return modules_in(model)
-
-
-def alone(model: Any, name: str) -> Any:
-    return Alone(model, name)
-
-
+alone, modules, weights = Alone, modules_in, array_names
 with_weights, put_back = with_arrays, write
 on_enter, on_leave = CALLS.on_enter, CALLS.on_leave
 
@@ -66,10 +59,6 @@ def usual_draw(module: Any) -> tuple[float, int] | None:
     if package == "equinox" and kind in ("Linear", "Conv", "Conv1d", "Conv2d", "Conv3d"):
         return 1 / 3, math.prod(module.weight.shape[1:])
     return None
-
-
-def weights(model: Any) -> dict[str, Any]:
-    return array_names(model)
 
 
 def unbuilt(model: Any) -> str:

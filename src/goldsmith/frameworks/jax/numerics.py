@@ -40,9 +40,8 @@ def conditions(
         stack.enter_context(in_float64() if is_wide else jax.default_matmul_precision(_FULL))
         if is_wide or noise is not None or note_dtypes or keep_outputs:
             made = Noise(noise, narrowed=narrowed) if noise is not None else None
-            stack.enter_context(
-                observed(watch, noise=made, keeps_outputs=keep_outputs, is_wide=is_wide, notes=note_dtypes)
-            )
+            seen = observed(watch, noise=made, keeps_outputs=keep_outputs, is_wide=is_wide, notes=note_dtypes)
+            stack.enter_context(seen)
         yield
 
 
@@ -51,8 +50,7 @@ def widened(array: Any) -> Any:
     return cast(array, "float64") if array.dtype in (jnp.float32, jnp.complex64) else array
 
 
-def undisturbed() -> Any:
-    return unobserved()
+undisturbed = unobserved
 
 
 # --- randomness, which is an argument: a key

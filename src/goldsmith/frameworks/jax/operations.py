@@ -21,9 +21,9 @@ from jax._src import core
 from jax._src.lax import lax
 
 from goldsmith.frameworks.framework import Watch
-from goldsmith.frameworks.jax.arrays import copy, dtype, exactly, from_numpy, like, wide
+from goldsmith.frameworks.jax.arrays import copy, exactly, from_numpy, like, wide
 from goldsmith.frameworks.jax.draws import drawn_narrow, is_draw, wrapped
-from goldsmith.frameworks.shared.noise import Noise
+from goldsmith.frameworks.shared.noise import Noise, eps_of
 from goldsmith.gold.precision import is_exact
 
 _MOST_STEPS = 200
@@ -91,15 +91,11 @@ class _Observed(core.Trace):  # type: ignore[misc]
     def cur_qdd(self, value: Any) -> Any:
         return core.eval_trace.cur_qdd(value)
 
-    def process_custom_jvp_call(self, primitive: Any, fun: Any, jvp: Any, args: Sequence[Any], /, **_: Any) -> Any:
+    def process_custom_jvp_call(self, primitive: Any, fun: Any, *rules_and_args: Any, **_: Any) -> Any:
         with core.set_current_trace(self):
-            return fun.call_wrapped(*args)
+            return fun.call_wrapped(*rules_and_args[-1])
 
-    def process_custom_vjp_call(
-        self, primitive: Any, fun: Any, fwd: Any, bwd: Any, args: Sequence[Any], /, **_: Any
-    ) -> Any:
-        with core.set_current_trace(self):
-            return fun.call_wrapped(*args)
+    process_custom_vjp_call = process_custom_jvp_call
 
     def _read(self, jaxpr: Any) -> None:
         for name, given, results, params in _operations_in(jaxpr):
@@ -131,10 +127,6 @@ class _Observed(core.Trace):  # type: ignore[misc]
         return item
 
 
-def _mapped(tree: Any, function: Callable[[Any], Any]) -> Any:
-    return jax.tree.map(function, tree)
-
-
 def _as_a_whole(name: str) -> Callable[..., Any]:
     """Make a method that evaluates as JAX does what cannot be seen from here."""
 
@@ -143,8 +135,10 @@ def _as_a_whole(name: str) -> Callable[..., Any]:
         found = getattr(core.eval_trace, name)(*args, **kwargs)
         if not self._opens:
             return found
-        mapped = getattr(found, "map", None) or functools.partial(_mapped, found)  # JAX's own tree has a method
-        return mapped(lambda item: self._changed(name, item))
+        change = functools.partial(self._changed, name)
+        return (
+            found.map(change) if hasattr(found, "map") else jax.tree.map(change, found)
+        )  # JAX's own tree has a method
 
     return process
 
@@ -175,7 +169,7 @@ def _is_inexact(item: Any) -> bool:
 
 
 def _eps(item: Any) -> float:
-    return float(jnp.finfo(item.dtype).eps)
+    return eps_of(str(item.dtype))
 
 
 def _is_rounded_outside(item: Any) -> bool:
@@ -185,7 +179,7 @@ def _is_rounded_outside(item: Any) -> bool:
         return False
     if not jax.config.jax_enable_x64:
         return False
-    return not is_exact(np.asarray(item, np.float64), dtype(item))
+    return not is_exact(np.asarray(item, np.float64), str(item.dtype))
 
 
 def _of_products(precision: Any) -> set[str]:
@@ -332,10 +326,9 @@ def in_float64() -> Iterator[None]:
     `float32` is JAX's other word for the highest precision. Nobody else uses it together with float64, so nothing that
     is traced here is found again by code that runs later.
     """
-    convert = lax._convert_element_type
     narrow = {np.dtype(np.float32): np.dtype(np.float64), np.dtype(np.complex64): np.dtype(np.complex128)}
 
-    def widening(operand: Any, new_dtype: Any = None, *args: Any, **kwargs: Any) -> Any:
+    def widening(convert: Any, operand: Any, new_dtype: Any = None, *args: Any, **kwargs: Any) -> Any:
         ours = core.trace_ctx.trace is core.eval_trace or not jax.config.jax_enable_x64
         wide_one = isinstance(operand, jax.Array) and operand.dtype in narrow.values()
         if new_dtype is not None and wide_one and not ours and not operand.weak_type:  # of a Python number: any dtype
@@ -346,8 +339,5 @@ def in_float64() -> Iterator[None]:
     draws = contextlib.nullcontext() if jax.config.jax_enable_x64 else drawn_narrow()
     with draws, wide(), jax.default_matmul_precision("float32"):
         _check_float64(jax.default_backend())
-        lax._convert_element_type = widening
-        try:
+        with wrapped([(lax, "_convert_element_type")], lambda convert: functools.partial(widening, convert)):
             yield
-        finally:
-            lax._convert_element_type = convert

@@ -165,9 +165,12 @@ def _order(tree: Any, path: Any) -> list[int]:
 
 
 def with_arrays(model: Any, arrays: Mapping[str, Any]) -> Any:
-    """Return the model with other arrays; one of NNX is another one, too."""
+    """Return another model with other arrays: it may be run with what JAX differentiates, and what it changes in itself
+    is its own."""
     if is_nnx(model):
-        return _merged(model, arrays)
+        made = copied(model)
+        write(made, arrays)
+        return made
     tree = _tree(model)
     leaves = [leaf if name is None else arrays.get(name, leaf) for name, leaf in _named_leaves(tree)]
     made = jax.tree_util.tree_unflatten(jax.tree_util.tree_structure(tree), leaves)
@@ -198,15 +201,11 @@ def overwrite(model: Any, other: Any) -> Any:
         return model
     if type(model) in (list, tuple) and type(other) is type(model) and len(model) == len(other):
         items = [overwrite(one, two) for one, two in zip(model, other, strict=True)]
-        return model if all(map(_is, items, model)) else type(model)(items)
+        return model if all(one is two for one, two in zip(items, model, strict=True)) else type(model)(items)
     if type(model) is dict and type(other) is dict and model.keys() == other.keys():
         values = {key: overwrite(value, other[key]) for key, value in model.items()}
         return model if all(values[key] is model[key] for key in model) else values
     return other
-
-
-def _is(one: Any, two: Any) -> bool:
-    return one is two
 
 
 def _tree(model: Any) -> Any:
@@ -216,14 +215,14 @@ def _tree(model: Any) -> Any:
 def _named_leaves(tree: Any) -> list[tuple[str | None, Any]]:
     """Return the leaves of a tree with their names; of what is no array or cannot be compared, None."""
     flat, _ = jax.tree_util.tree_flatten_with_path(tree)
-    names = [_name_of(path) if is_number(leaf) else None for path, leaf in flat]
+    names = [name_of(path) if is_number(leaf) else None for path, leaf in flat]
     short = [None if name is None else name.partition(".")[2] for name in names]
     if isinstance(tree, Mapping) and "params" in tree and len(set(short)) == len(short):
         names = short
     return [(name, leaf) for name, (_, leaf) in zip(names, flat, strict=True)]
 
 
-def _name_of(path: Any) -> str:
+def name_of(path: Any) -> str:
     parts = [str(getattr(key, "name", getattr(key, "key", getattr(key, "idx", key)))) for key in path]
     while parts and parts[0] == _WRAPPED:
         del parts[0]
@@ -337,25 +336,6 @@ def _setter(owner: Any, key: Any) -> Callable[[Any], None]:
             setattr(owner, key, value)
 
     return put
-
-
-def _merged(model: Any, arrays: Mapping[str, Any]) -> Any:
-    """Return another model of NNX with the same structure, made where it is called: it may be run with what JAX
-    differentiates, and what it changes in itself is its own."""
-    from flax import nnx
-
-    first: dict[int, str] = {}
-    given = {}
-    for name, value, _ in variables(model):
-        known = first.setdefault(id(value), name)
-        given[name] = arrays.get(known, arrays.get(name))
-    graph, state = nnx.split(model)
-    flat = []
-    for path, item in nnx.to_flat_state(state):
-        value = given.get(".".join(map(str, path)))
-        is_variable = isinstance(item, nnx.Variable)
-        flat.append((path, item if value is None else item.replace(value) if is_variable else value))
-    return nnx.merge(graph, nnx.from_flat_state(flat))
 
 
 # --- copies
