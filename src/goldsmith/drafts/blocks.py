@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from goldsmith.drafts import variations
+from goldsmith.drafts.function_gradients import gradient_blocks
 from goldsmith.drafts.recipe_text import Block, DraftCase, Scope, snake
 from goldsmith.drafts.recorded_results import (
     backward_lines,
@@ -98,6 +99,9 @@ class Blocks:
         flows_in = self._gradients_reach(call, arguments) if not trains and not self._is_frozen(call) else []
         if not flows and not flows_in:
             yield from self._result_blocks(call, Scope(), call.arguments, "output", trains, function)
+            names = Scope().bind(call.arguments)
+            expression = self._without_cache(call, self._expression(call, function, names))[0]
+            yield from gradient_blocks(expression, result, names, call.arguments, models)
             return
         used = {key: arguments[key] if key in flows_in else spec for key, spec in call.arguments.items()}
         scope = Scope()
