@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import inspect
 import sys
@@ -138,7 +139,10 @@ class _Drafting:
             troubles = [content for kind, content, _ in outcome.messages if kind == "trouble"]
             if troubles:
                 self._troubles[target.name] = troubles[0]  # what is against the main case says most
-            for kind, content, recorded in outcome.messages:
+            late = outcome.trouble and outcome.messages and outcome.messages[-1][0] == "so far"
+            for number, (kind, content, recorded) in enumerate(outcome.messages, start=1):
+                if kind == "so far" and not (late and number == len(outcome.messages) and content.blocks):
+                    continue
                 if kind == "against":
                     self._against.setdefault(f"{target.name}.{content[0]}", content[1])
                     continue
@@ -149,6 +153,9 @@ class _Drafting:
                     self._recorded |= recorded
                     self._labels |= {f"{target.name}.{block.label}" for block in content.blocks}
                     found.append(content)
+            if outcome.trouble and found and found[-1].part == target.name:
+                told = f"There would be more, but {outcome.trouble}."
+                found[-1] = dataclasses.replace(found[-1], remarks=(*found[-1].remarks, told))
         return found
 
     def _draft_target(self, target: Target, targets: Sequence[Target], main: str, send: Send) -> None:
@@ -192,6 +199,7 @@ class _Drafting:
         """Send the drafts that work; of several with one name, the first."""
         done: set[str] = set()
         refuted = ""
+        self._prover.so_far = lambda case: send(("so far", case, frozenset()))
         try:
             for draft in drafts:
                 if draft.name in done or not draft.blocks or refuted not in ("", draft.name):

@@ -53,6 +53,8 @@ class Prover:
         """Whether a right solution disagrees with all of the case that was tried last."""
         self.recorded: set[str] = set()
         """Hashes of what the case that was proved last has recorded."""
+        self.so_far: Callable[[DraftCase], None] = lambda draft: None
+        """Called with the blocks of a case that work, as they are found: whoever ends this process has these."""
         self._known: set[str] = set()
         """Hashes of what cases before have recorded: one case of the same records would say nothing new."""
 
@@ -72,6 +74,7 @@ class Prover:
             if not failing:
                 break
             self.refuted = True
+            self.so_far(draft.with_blocks([]))
             if set(failing) <= set(against):
                 return None, f"a solution with {self._named(failing[0])} gets something else"
             against += failing
@@ -117,6 +120,7 @@ class Prover:
             if not problem:
                 squares = squares if kept else self.has_coinciding_sizes(draft.with_blocks([block]))
                 kept.append(block)
+                self.so_far(draft.with_blocks(kept))
             elif not kept:
                 reason = problem
         return kept, reason, dropped

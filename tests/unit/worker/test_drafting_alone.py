@@ -13,8 +13,12 @@ from pathlib import Path
 import numpy as np
 
 from goldsmith.drafts.alone import Budget, Send, Task, do_alone
+from goldsmith.drafts.draft import _Drafting
 from goldsmith.drafts.observed_calls import Sightings, run_public_tests
 from goldsmith.drafts.random_draws import watch_draws
+from goldsmith.drafts.recipe_text import Block, DraftCase
+from goldsmith.drafts.targets import Target
+from goldsmith.drafts.working_calls import Finder
 
 
 def counts(send: Send) -> None:
@@ -147,3 +151,24 @@ def test_tests_are_watched_for_processor_time_and_what_was_not_is_told(tmp_path:
     assert watched(tmp_path, 1.4) == ""  # as where others have the machine
     (tmp_path / "test_own.py").write_text("def test_computes():\n    while True:\n        pass\n")
     assert "they took more than 1.4 seconds" in watched(tmp_path, 1.4)
+
+
+def test_blocks_that_work_are_kept_of_a_part_that_takes_too_long() -> None:
+    first, second = Block("output", ("case.record('y', f(x))",)), Block("others", ("case.record('z', f(-x))",))
+    case = DraftCase("f", "What f returns.", Block("setup", ()), (first, second), part="f")
+
+    def refuted(send: Send) -> None:
+        send(("so far", case, frozenset()))
+        send(("trouble", "a solution with sums gets something else", frozenset()))
+        time.sleep(60)
+
+    def late(send: Send) -> None:
+        send(("so far", case.with_blocks([first]), frozenset()))
+        time.sleep(60)
+
+    targets = [Target("m", name, (), False, len, "", set()) for name in ("g", "f")]
+    drafting = _Drafting(Finder(targets, Sightings(targets, "/", "/"), 1), None, {}, None, 1, Budget(100.0))  # type: ignore[arg-type]
+    (found,) = drafting._do(targets, [refuted, late], 1.5)
+    assert [block.label for block in found.blocks] == ["output"]
+    assert found.remarks == ("There would be more, but it did not come to an end within 2 seconds.",)
+    assert drafting.left_out(targets, [found]) == {"m:g": "a solution with sums gets something else"}
