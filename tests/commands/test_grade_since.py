@@ -56,7 +56,8 @@ def other_rubric(course: CourseOnDisk) -> None:
 
 
 def other_file(course: CourseOnDisk) -> None:
-    edit(course.root / "handed-in/cy/ops.py", "x + mean_of(x)", "x - mean_of(x)")
+    """Cy's mistake is put right, in a file that is nobody else's."""
+    edit(course.root / "handed-in/cy/ops.py", "x + mean_of(x)", "x - mean_of(x)  # of each row")
 
 
 def edit(file: Path, old: str, new: str) -> None:
@@ -114,14 +115,14 @@ def test_another_file_moves_its_author(course: CourseOnDisk) -> None:
 
 
 def test_of_all_three_each_is_tried_alone(course: CourseOnDisk) -> None:
-    """What cy's new file earns by the old gold, or the old one by the new gold, nobody has seen: these two are one."""
+    """What cy's new file earns by the old gold, or the old one by the new gold, nobody has seen: these are together."""
     other_gold(course)
     other_rubric(course)
     other_file(course)
     assert moves(course) == {
         "ada": (3.0, 3.0, ["centred", "scaled"], [("gold", -1.0), ("rubric", 1.0)]),
         "bob": (2.0, 4.0, ["centred", "scaled"], [("gold", 1.0), ("rubric", 1.0)]),
-        "cy": (2.0, 3.0, ["centred", "scaled"], [("submission+gold+rubric", 1.0)]),
+        "cy": (2.0, 3.0, ["centred", "scaled"], [("submission+gold", 0.0), ("rubric", 1.0)]),
     }, "ada's points are the same, and what they are made of is not"
 
 

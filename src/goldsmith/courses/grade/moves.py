@@ -74,7 +74,7 @@ class Because(msgspec.Struct, frozen=True, kw_only=True):
     """What moved points, and by how many."""
 
     causes: tuple[Cause, ...]
-    """What changed. Several move these points only together, or could not be told apart."""
+    """What changed; several could not be told apart, since no verdict is known for one without the other."""
     points: float
     """By how many points."""
 
@@ -135,7 +135,7 @@ def moved_words(moved: Moved) -> str:
 
 
 def because_words(because: Sequence[Because]) -> str:
-    """Name what moved points: `gold`, `gold -2, rubric +1`; with a plus between what does only together."""
+    """Name what moved points: `gold`, `gold -2, rubric +1`; with a plus between what cannot be told apart."""
     names = [" + ".join(NOUNS[cause] for cause in item.causes) for item in because]
     if len(because) == 1:
         return names[0]
@@ -176,8 +176,7 @@ def _clause(because: Because) -> str:
     if special:
         return special[0]
     nouns = [NOUNS[cause] if cause == "goldsmith" else f"the {NOUNS[cause]}" for cause in because.causes]
-    together = ", and only together do they count or cannot be told apart" if len(nouns) > 1 else ""
-    return f"{joined(nouns)} changed{together}"
+    return f"{joined(nouns)} changed{', which cannot be told apart' if len(nouns) > 1 else ''}"
 
 
 def moved_line(ledger: Ledger) -> str:
@@ -191,7 +190,7 @@ def ledger_lines(ledger: Ledger) -> list[str]:
     """Say what else is another in this run: what can be earned, who is in it, whose points are kept."""
     lines = []
     if ledger.points != ledger.points_were:
-        lines.append(f"To be earned are {number(ledger.points)} points; they were {number(ledger.points_were)}.")
+        lines.append(f"Points to be earned: {number(ledger.points)}; they were {number(ledger.points_were)}.")
     if ledger.kept:
         lines.append(f"Better points of the earlier run are kept (--never-lower): {_few(ledger.kept)}.")
     if ledger.joined:

@@ -2,7 +2,7 @@
 
 Nothing is run. Of several changes each is tried alone where a verdict is known for that: an old verdict is scored by
 the new rubric, and a new submission's verdict by old gold, or the other way round, may be in the cache. Where it is
-not, these changes are named together.
+not, these two are named together.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
+from itertools import accumulate, chain, pairwise
 
 from msgspec.structs import replace
 
@@ -154,26 +154,29 @@ class _Trial:
         self.all: New = frozenset(name for name, is_other in changed.items() if is_other)
 
     def because(self) -> tuple[Because, ...]:
-        """Return what moved the points: each change that does so alone; together what does not, or is not known."""
+        """Return what moved the points: each change by itself or, where these do not add up, one after the other, the
+        rubric last: what it is worth that a case is right follows from whether it is."""
         whole = self._by(self.all, frozenset())
         if whole is None or not whole.is_any:
             return ()
         if ERROR in (self._then.verdict.outcome, self._now.verdict.outcome):
             return (Because(causes=("error",), points=whole.points),)
+        pieces = self._pieces()
+        found = [self._by(piece, frozenset()) for piece in pieces]
+        if None in found or abs(sum(item.points for item in found if item) - whole.points) >= _SAME:
+            states = list(accumulate(pieces, frozenset.union, initial=frozenset[str]()))
+            found = [self._by(after, before) for before, after in pairwise(states)]
+        told = [(piece, item) for piece, item in zip(pieces, found, strict=True) if item and item.is_any]
+        return tuple(Because(causes=self._causes(piece), points=item.points) for piece, item in told)
+
+    def _pieces(self) -> list[New]:
+        """Return what changed, apart where a verdict is known for one without the other, in the order in which they can
+        follow each other."""
+        one, two = frozenset({_SUBMISSION}), frozenset({_JUDGING})
         pieces = [frozenset({name}) for name in (_SUBMISSION, _JUDGING, _RUN, _RUBRIC) if name in self.all]
-        both = frozenset({_SUBMISSION, _JUDGING})
-        if both <= self.all and all(self.score(piece) is None for piece in pieces[:2]):
-            pieces = [both, *pieces[2:]]
-        alone = [self._by(piece, frozenset()) for piece in pieces]
-        last = [self._by(self.all, self.all - piece) for piece in pieces]
-        by_itself = [first or after for first, after in zip(alone, last, strict=True)]
-        if None not in by_itself and abs(sum(item.points for item in by_itself if item) - whole.points) < _SAME:
-            told = [(piece, item) for piece, item in zip(pieces, by_itself, strict=True) if item and item.is_any]
-            if told:
-                return tuple(Because(causes=self._causes(piece), points=item.points) for piece, item in told)
-        tried = zip(pieces, alone, last, strict=True)
-        at_work = [piece for piece, *found in tried if any(item is None or item.is_any for item in found)]
-        return (Because(causes=self._causes(frozenset(chain(*at_work))), points=whole.points),)
+        if not one | two <= self.all or self.score(one) is not None:
+            return pieces
+        return [*([one | two] if self.score(two) is None else [two, one]), *pieces[2:]]
 
     def score(self, new: New) -> _Score | None:
         """Return what it earns if only this is `new`; None where no verdict is known for that."""
