@@ -12,6 +12,7 @@ import click
 from click.exceptions import Exit
 
 from goldsmith.cli.command import command, flag, option
+from goldsmith.cli.engine import EngineChoice, engine_options
 from goldsmith.cli.options import (
     PATH,
     at_a_terminal,
@@ -59,6 +60,7 @@ _OF_A_MERGE = ("merge", "least", "everything", "page", "output", "formats", "cou
 @share_options("An earlier --output, by whose times shares are made even.", metavar="DIR")
 @report_formats("rigor")
 @flag("--again", help="Try all again, even those with a cached result.")
+@engine_options("mutants")
 @option(
     "--jobs", "-j", metavar="N", type=click.IntRange(1), help="How many run at once; default one for each processor."
 )
@@ -81,6 +83,7 @@ def rigor(
     times: str,
     formats: tuple[Wanted, ...],
     again: bool,
+    engine: EngineChoice,
     jobs: int | None,
     allow_stale: bool,
     course: Path,
@@ -120,6 +123,8 @@ def rigor(
             for record in records:
                 shown.show(record.conclusion())
             raise Exit(_finish(shown, records, least))
+        if baselines and not engine.is_local:
+            raise click.UsageError("--baselines runs the course's internal tests, which stay here: leave it out")
         refuse_recipes("rigor", *assignments)
         opened = open_course(course)
         ask = at_a_terminal() and not json
@@ -131,6 +136,7 @@ def rigor(
         from goldsmith.mutants.measure import RigorOptions, mutants_for, with_any_mutant
         from goldsmith.mutants.record import RigorRecord
         from goldsmith.render import rigor_json
+        from goldsmith.render.console import open_console
         from goldsmith.render.rigor import show_mutants
         from goldsmith.runs.setting import setting_named
 
@@ -147,6 +153,7 @@ def rigor(
             allow_stale=allow_stale,
             setting=setting,
             share=share,
+            engine=engine.open(jobs or processors(), open_console(no_color=no_color, stderr=True).print),
         )
         by_name = {item.name: item for item in named}
         chosen = with_any_mutant(list(map(resolve, named)), wanted.names)

@@ -7,6 +7,7 @@ that makes one. All functions here return an encoded `Answer` or `Survey`, whate
 
 from __future__ import annotations
 
+import asyncio
 import atexit
 import contextlib
 import errno
@@ -125,8 +126,12 @@ def perform(run: str, process: str, order: Any) -> bytes:
     return _answer(do)
 
 
-def leave(run: str) -> None:
+async def leave(run: str) -> None:
     """End a run: stop what it does, and remove what is here of it as soon as nothing uses that."""
+    await asyncio.to_thread(_leave, run)
+
+
+def _leave(run: str) -> None:
     with _changing:
         _over.add(run)
         own = _runs.get(run)
@@ -135,7 +140,7 @@ def leave(run: str) -> None:
         own.is_over = True
         if own.place is not None:
             own.place.stop()
-    threading.Thread(target=_remove_if_over, args=[run], daemon=True).start()
+    _remove_if_over(run)
 
 
 def lock_folder() -> Path | None:

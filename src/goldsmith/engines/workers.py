@@ -32,6 +32,7 @@ _LOOK_EVERY_S = 0.5
 """Seconds between two looks at which workers there are: a small request to the scheduler."""
 _POLL_INTERVAL_S = 0.1
 _RPC_TIMEOUT_S = 5.0
+_LEAVE_TIMEOUT_S = 20.0
 
 State = Literal["new", "asked", "sending", "opening", "ready", "refused"]
 
@@ -106,7 +107,7 @@ class Workers:
                         token,
                         workers=addresses,
                         on_error="ignore",
-                        callback_timeout=_RPC_TIMEOUT_S,
+                        callback_timeout=_LEAVE_TIMEOUT_S,
                     )
         self._tokens.clear()
         self._known.clear()

@@ -11,26 +11,21 @@ from dataclasses import dataclass, field, replace
 
 import msgspec
 
-from goldsmith.check.check_context import CheckContext
-from goldsmith.check.request import OpenGold, Request, open_adapter, open_gold
+from goldsmith.check.request import open_gold
+from goldsmith.engines.engine import Engine, Local, OneByOne, Sessions
 from goldsmith.errors.injection import IsInjected
 from goldsmith.errors.mutants import NoSuchMutant, NothingToMutate
-from goldsmith.foundation.parallel import as_they_end
 from goldsmith.foundation.shares import Share, expected_seconds, share_out
 from goldsmith.foundation.wording import count_of
 from goldsmith.gold.load import Gold
 from goldsmith.mutants.baselines import FindTests, customary_case
 from goldsmith.mutants.cache import finding_cache
 from goldsmith.mutants.load_operators import operators_of
-from goldsmith.mutants.mutant_run import MutantRunner
 from goldsmith.mutants.mutants import Mutant, left_alone, make_mutants
 from goldsmith.mutants.record import VERSION, Piece, RigorRecord
-from goldsmith.mutants.results import COULD_NOT_RUN, Finding, Rigor, finding
+from goldsmith.mutants.results import Finding, Rigor
 from goldsmith.mutants.right_answers import OPERATOR, right_answers
-from goldsmith.mutants.solution_baseline import run_baseline
-from goldsmith.mutants.workspace_pool import WorkspacePool
-from goldsmith.process.fork_client import fork_server
-from goldsmith.process.launcher import Watcher, deterministic_environment
+from goldsmith.mutants.trials import Trials
 from goldsmith.process.progress import Progress
 from goldsmith.runs.setting import PLAIN_SETTING, Setting
 from goldsmith.targets.target import Submission, Target
@@ -41,15 +36,16 @@ class RigorOptions:
     """The options of a measurement.
 
     `names` are mutants, parts or operators, all where there are none; at most `most` mutants are run, spread evenly,
-    `jobs` at once. Without `keep`, no cached finding is used. Up to `variants` right variants of the solution are
-    tried, unless mutants were selected by name. In a `setting` other than gold's own, mutants are judged by its ruler
-    alone, as code is that runs nowhere else. Only those of one `share` are run, if there is one; shares are even by how
-    many `seconds` mutants took before, by their digests, where that is known.
+    `jobs` at once in threads, unless there is an `engine`. Without `keep`, no cached finding is used. Up to `variants`
+    right variants of the solution are tried, unless mutants were selected by name. In a `setting` other than gold's
+    own, mutants are judged by its ruler alone, as code is that runs nowhere else. Only those of one `share` are run, if
+    there is one; shares are even by how many `seconds` mutants took before, by their digests, where that is known.
     """
 
     names: Sequence[str] = ()
     most: int | None = None
     jobs: int = 1
+    engine: Engine | None = None
     keep: bool = True
     find_tests: FindTests | None = None
     variants: int = 12
@@ -193,50 +189,17 @@ def _spread(mutants: list[Mutant], most: int | None) -> list[Mutant]:
 def _try_all(
     target: Target, gold: Gold, wanted: RigorOptions, mutants: Sequence[Mutant], known: Mapping[str, Finding]
 ) -> Generator[tuple[Mutant, Finding]]:
-    """Yield every mutant's finding as it comes, after checking that the solution agrees with its gold."""
-    placed = target.placed
-    with fork_server(preload=gold.manifest.provenance.environment.libraries) as server:
-        server.prestart(deterministic_environment(target.threads))
-        adapter, file = open_adapter(target)
-        request = Request(
-            watcher=Watcher(on_tick=wanted.progress.tick),
-            fork_server=server,
-            setting=wanted.setting,
-        )
-        opened = OpenGold(gold, {name: gold[name] for name in gold}, adapter, file)
-        checking = CheckContext(target, opened, request, server)
-        with run_baseline(checking, placed) as baseline:
-            if wanted.find_tests:
-                server.preload_modules(["pytest"])
-            tests = wanted.find_tests(target, placed, server) if wanted.find_tests else None
-            with WorkspacePool(checking, placed, baseline.given) as pool:
-                runner = MutantRunner(checking, baseline, pool, placed, tests, wanted.baselines)
-                yield from _side_by_side(runner, mutants, known, wanted.jobs)
-
-
-def _side_by_side(
-    runner: MutantRunner, mutants: Sequence[Mutant], known: Mapping[str, Finding], jobs: int
-) -> Generator[tuple[Mutant, Finding]]:
-    """Run mutants in parallel and retry alone those that were cut off: on a busy machine that need not mean a crash."""
+    """Yield every mutant's finding as it comes; retry alone those that were cut off: on a busy machine that need not
+    mean a crash."""
+    engine = wanted.engine or Local(wanted.jobs)
+    trials = Trials(target, gold, wanted.setting, wanted.find_tests, wanted.baselines, known, wanted.progress.tick)
     alone: list[Mutant] = []
-    stop = runner.stopped.set
-    first = as_they_end(lambda item: _try(runner, item, known.get(item.name)), mutants, jobs, stop)
-    with contextlib.closing(first):
-        for mutant, found in first:
-            if found.cut_off:
-                alone.append(mutant)
-            else:
-                yield mutant, found
-    yield from as_they_end(lambda item: _try(runner, item, None), alone, 1, stop)
-
-
-def _try(runner: MutantRunner, mutant: Mutant, known: Finding | None) -> Finding:
-    """Run one mutant; turn an error of ours into a finding without a verdict, so that the others go on."""
-    try:
-        if mutant.operator == OPERATOR:
-            return runner.accepted(mutant)
-        if known is not None:
-            return msgspec.structs.replace(known, beside=runner.baselines(mutant))
-        return runner.of(mutant)
-    except Exception as error:
-        return finding(mutant, COULD_NOT_RUN, reason=str(error) or type(error).__name__)
+    with engine.session() if isinstance(engine, Sessions) else trials.opened():
+        with contextlib.closing(engine.run(trials, mutants)) as first:
+            for mutant, found in first:
+                if found.cut_off:
+                    alone.append(mutant)
+                else:
+                    yield mutant, found
+        one_by_one = engine.one_by_one() if isinstance(engine, OneByOne) else engine
+        yield from one_by_one.run(replace(trials, known={}), alone)
