@@ -30,6 +30,7 @@ from goldsmith.engines.portable import Parcel
 from goldsmith.errors.engines import DaskMissing, WorkersLost
 from goldsmith.generate.options import Options
 from goldsmith.sandbox.capabilities import probe
+from support.certificates import certificates
 from support.check_course import checked_course, hand_in
 from support.course import CourseOnDisk
 
@@ -170,25 +171,6 @@ def test_a_submission_that_loses_its_worker_too_often_is_named_and_a_second_run_
 
 
 # --- TLS --------------------------------------------------------------------------------------------------------------
-
-
-def certificates(folder: Path) -> dict[str, str]:
-    """An authority and a certificate that it has signed, as `openssl` makes them."""
-    program = shutil.which("openssl")
-    if program is None:
-        pytest.skip("certificates are made by openssl, which is not installed")
-    folder.mkdir()
-    (folder / "extensions").write_text("subjectKeyIdentifier=hash\nauthorityKeyIdentifier=keyid\n")
-    new = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
-    for command in (
-        ["req", "-x509", *new, "-keyout", "ca.key", "-out", "ca.pem", "-subj", "/CN=authority", "-days", "2"],
-        ["req", *new, "-keyout", "own.key", "-out", "own.csr", "-subj", "/CN=grader"],
-        ["x509", "-req", "-in", "own.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2",
-         "-extfile", "extensions", "-out", "own.pem"],
-    ):  # fmt: skip
-        subprocess.run([program, *command], cwd=folder, check=True, capture_output=True)
-    names = {"--tls-ca-file": "ca.pem", "--tls-cert": "own.pem", "--tls-key": "own.key"}
-    return {option: str(folder / name) for option, name in names.items()}
 
 
 @pytest.mark.long

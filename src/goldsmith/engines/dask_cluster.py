@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -95,7 +96,9 @@ class Dask:
             try:
                 security = self._security()
                 where: Any = self.scheduler or stack.enter_context(_own_cluster(self.jobs, security))
-                client = stack.enter_context(package.Client(where, security=security))
+                with warnings.catch_warnings():  # of versions that differ, also those that do not matter
+                    warnings.simplefilter("ignore")
+                    client = stack.enter_context(package.Client(where, security=security))
             except (OSError, RuntimeError, TypeError, ValueError) as error:  # Dask raises any of these
                 raise NoCluster(self.scheduler, str(error) or type(error).__name__) from None
             yield client
