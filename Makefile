@@ -88,6 +88,9 @@ bench: $(BIN)/.ready  ## ratios, measured here and now
 class: $(BIN)/.ready  ## five hundred submissions in one run, then killed half-way and resumed
 	$(WITH_TESTS) benchmarks/whole_class.py
 
+hosts: $(BIN)/.ready  ## a class on hosts that share nothing: network namespaces with roots of their own, killed and cut off half-way
+	$(BIN)/python -m pytest tests/hosts
+
 pages: $(BIN)/.ready  ## what pages cost a class of five hundred
 	$(WITH_TESTS) benchmarks/pages.py
 

@@ -26,9 +26,9 @@ class EngineChoice:
 
     engine: str
     scheduler: str
-    tls_ca_file: Path | None
-    tls_cert: Path | None
-    tls_key: Path | None
+    tls_ca_file: Path | None = None
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
 
     @property
     def is_local(self) -> bool:
@@ -72,8 +72,9 @@ _SECRETS = {
 }
 
 
-def engine_options(what: str) -> Callable[[Function], Function]:
-    """Add the options of an engine, as one argument `engine`."""
+def engine_options(what: str, *, certificates: bool = True) -> Callable[[Function], Function]:
+    """Add the options of an engine, as one argument `engine`; without those for `certificates`, Dask's configuration
+    has them."""
     options = (
         option("--engine", metavar="local|dask", default="local", help=f"Where {what} run."),
         option(
@@ -83,22 +84,17 @@ def engine_options(what: str) -> Callable[[Function], Function]:
             rare=True,
             help="A running Dask scheduler; by default one is started here.",
         ),
-        *(option(name, metavar="FILE", type=_FILE, rare=True, help=text) for name, text in _SECRETS.items()),
+        *(
+            option(name, metavar="FILE", type=_FILE, rare=True, help=text)
+            for name, text in (_SECRETS.items() if certificates else ())
+        ),
     )
 
     def decorate(function: Function) -> Function:
         @functools.wraps(function)
-        def collected(
-            *arguments: Any,
-            engine: str,
-            scheduler: str,
-            tls_ca_file: Path | None,
-            tls_cert: Path | None,
-            tls_key: Path | None,
-            **others: Any,
-        ) -> Any:
-            choice = EngineChoice(engine, scheduler, tls_ca_file, tls_cert, tls_key)
-            return function(*arguments, engine=choice, **others)
+        def collected(*arguments: Any, engine: str, scheduler: str, **others: Any) -> Any:
+            files = {name: others.pop(name) for name in ("tls_ca_file", "tls_cert", "tls_key") if name in others}
+            return function(*arguments, engine=EngineChoice(engine, scheduler, **files), **others)
 
         return add_options(options, collected)  # type: ignore[return-value]
 

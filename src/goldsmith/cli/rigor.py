@@ -60,7 +60,7 @@ _OF_A_MERGE = ("merge", "least", "everything", "page", "output", "formats", "cou
 @share_options("An earlier --output, by whose times shares are made even.", metavar="DIR")
 @report_formats("rigor")
 @flag("--again", help="Try all again, even those with a cached result.")
-@engine_options("mutants")
+@engine_options("mutants", certificates=False)
 @option(
     "--jobs", "-j", metavar="N", type=click.IntRange(1), help="How many run at once; default one for each processor."
 )
@@ -92,10 +92,6 @@ def rigor(
     debug: bool,
 ) -> None:
     """Find mistakes that the gold would miss, say why, and what to add to the recipe.
-
-    Each mutant is the solution with one realistic mistake. Score = killed / (killed + survived); what no run can tell
-    from the solution survives until you explain it, unless it is another formula for the same numbers. Right variants
-    that the gold fails are false failures. A second run only tries what changed.
 
     Examples:
 
