@@ -22,7 +22,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from goldsmith.engines.environment import environment_facts
-from goldsmith.engines.portable import Answer, Place, Survey, Trouble, encoded
+from goldsmith.engines.portable import Answer, Piece, Place, Survey, Trouble, encoded
 from goldsmith.errors.base import GoldsmithError
 from goldsmith.errors.gold import CannotWrite
 from goldsmith.foundation.ownership import new_token
@@ -37,8 +37,6 @@ left, and then what was sent can be sent again."""
 _PROCESS = new_token()
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
-Piece = tuple[str, int, bytes]
-"""Bytes of a file, by its hash and the offset at which they begin: large files travel in several."""
 Layout = Mapping[str, tuple[str, int]]
 """By path, the hash and the mode of each file of a run."""
 

@@ -7,7 +7,7 @@ with content that the work itself decodes and checks.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +17,11 @@ import msgspec
 
 from goldsmith.workspace.snapshot import file_hash
 
+PIECE_BYTES = 4 * 2**20
+"""Bytes of files in one message: the scheduler, through which they go, keeps that much for each worker, and warns of
+more than 10 MB."""
+Piece = tuple[str, int, bytes]
+"""Bytes of a file, by its hash and the offset at which they begin: large files travel in several."""
 Result_co = TypeVar("Result_co", covariant=True)
 
 Trouble = Literal["", "forgotten", "full", "machine", "failed"]
@@ -68,6 +73,28 @@ class Parcel:
             inside: (file_hash(path), 0o700 if path.stat().st_mode & 0o100 else 0o600)
             for inside, path in self.files.items()
         }
+
+    def pieces(self) -> Iterator[list[Piece]]:
+        """Yield the files in messages, each content once."""
+        batch: list[Piece] = []
+        size = 0
+        by_content = {self.layout[inside][0]: path for inside, path in self.files.items()}
+        for name, path in by_content.items():
+            for offset, content in _chunks(path):
+                if batch and size + len(content) > PIECE_BYTES:
+                    yield batch
+                    batch, size = [], 0
+                batch.append((name, offset, content))
+                size += len(content)
+        yield batch
+
+
+def _chunks(path: Path) -> Iterator[tuple[int, bytes]]:
+    """Yield a file in chunks; of an empty one, an empty chunk."""
+    with path.open("rb") as file:
+        yield 0, file.read(PIECE_BYTES)
+        while content := file.read(PIECE_BYTES):
+            yield file.tell() - len(content), content
 
 
 class Sending(Protocol[Result_co]):

@@ -13,21 +13,17 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 import msgspec
 
 from goldsmith.engines import on_worker
 from goldsmith.engines.environment import differences, environment_facts
-from goldsmith.engines.portable import Answer, Known, Parcel, Portable, Survey
+from goldsmith.engines.portable import Answer, Known, Parcel, Piece, Portable, Survey
 from goldsmith.errors.engines import NoWorkerFits, SchedulerLost, WorkersGone, WorkersLost
 from goldsmith.foundation.ownership import new_token
 
 Item = TypeVar("Item")
-_PIECE_BYTES = 4 * 2**20
-"""Bytes of files in one message: the scheduler, through which they go, keeps that much for each worker, and warns of
-more than 10 MB."""
 _LOOK_EVERY_S = 0.5
 """Seconds between two looks at which workers there are: a small request to the scheduler."""
 _POLL_INTERVAL_S = 0.1
@@ -57,7 +53,7 @@ class _Worker:
     threads: int
     state: State = "new"
     process: str = ""
-    left: Iterator[list[on_worker.Piece]] = field(default_factory=lambda: iter(()))
+    left: Iterator[list[Piece]] = field(default_factory=lambda: iter(()))
     since: float = 0.0
     tries: int = 0
     why: str = ""
@@ -288,7 +284,7 @@ class _Run:
             self._refuse(worker, ", ".join(apart))
             return
         worker.process = found.process
-        worker.left = _pieces(self.parcel)
+        worker.left = self.parcel.pieces()
         worker.since = time.monotonic()
         self.all.shipped.workers += 1
         self._send_more(worker)
@@ -380,32 +376,3 @@ def _no_goldsmith(future: Any) -> str:
     error = future.exception()
     text = " ".join(str(error).split())[:200]
     return f"it cannot run this goldsmith ({type(error).__name__}: {text})"
-
-
-def _pieces(parcel: Parcel) -> Iterator[list[on_worker.Piece]]:
-    """Yield the files in messages, each content once."""
-    done: set[str] = set()
-    batch: list[on_worker.Piece] = []
-    size = 0
-    for inside, path in parcel.files.items():
-        name, _ = parcel.layout[inside]
-        if name in done:
-            continue
-        done.add(name)
-        for offset, content in _chunks(path):
-            if batch and size + len(content) > _PIECE_BYTES:
-                yield batch
-                batch, size = [], 0
-            batch.append((name, offset, content))
-            size += len(content)
-    yield batch
-
-
-def _chunks(path: Path) -> Iterator[tuple[int, bytes]]:
-    offset = 0
-    with path.open("rb") as file:
-        while (content := file.read(_PIECE_BYTES)) or not offset:
-            yield offset, content
-            offset += max(1, len(content))
-            if not content:
-                return
