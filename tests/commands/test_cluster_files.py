@@ -51,6 +51,7 @@ def graded(folder: Path) -> list[str]:
     return [record.judged(entry).verdict.outcome for entry in record.entries]
 
 
+@pytest.mark.long
 def test_the_job_script_of_slurm_runs_with_what_slurm_sets(course: CourseOnDisk) -> None:
     text = (CLUSTERS / "slurm.sh").read_text(encoding="utf-8")
     script = course.root / "slurm.sh"

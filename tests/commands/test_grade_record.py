@@ -7,12 +7,13 @@ import os
 import zlib
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
 from goldsmith.courses.grade.class_results import ResultOptions, write_again
-from goldsmith.courses.grade.run_record import RunRecord, encode, read_record
+from goldsmith.courses.grade.run_record import RunRecord, read_record
 from goldsmith.courses.layout.layout import find_course
 from goldsmith.courses.layout.resolve import resolve
 from goldsmith.foundation.ignored_names import RUN_RECORD
@@ -87,10 +88,23 @@ def test_a_record_that_is_not_as_it_was_written_is_refused(
         read_record(tmp_path)
 
 
-def test_every_verdict_is_looked_at_when_a_record_is_read(record: RunRecord, tmp_path: Path) -> None:
-    last = msgspec.structs.replace(record.entries[-1], verdict=msgspec.msgpack.encode({"name": 1}))
-    bad = msgspec.structs.replace(record, entries=(*record.entries[:-1], last))
-    (tmp_path / RUN_RECORD).write_bytes(encode(bad))
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"verdict": msgspec.msgpack.encode({"name": 1})},
+        {"verdict": b"\xc1"},
+        {"alike": {"ops.nothing": {"a": "b"}}},
+        {"coded_name": b"\xff"},
+        {"coded_paths": (b"\xff",)},
+        {"seconds": "long"},
+    ],
+)
+def test_all_of_a_record_is_looked_at_when_it_is_read(
+    record: RunRecord, tmp_path: Path, changes: dict[str, Any]
+) -> None:
+    plain = msgspec.to_builtins(record, builtin_types=(bytes,))
+    plain["entries"] = [*plain["entries"][:-1], plain["entries"][-1] | changes]
+    (tmp_path / RUN_RECORD).write_bytes(seal("run record", 1, msgspec.msgpack.encode(plain)))
     with pytest.raises(NotSealed, match="not a run record"):
         read_record(tmp_path)
 

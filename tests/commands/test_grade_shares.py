@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from goldsmith.courses.grade.class_results import ResultOptions, write_again
 from goldsmith.courses.grade.merge_shares import merged
 from goldsmith.courses.grade.run_record import Entry, RunRecord, encode, read_record
 from goldsmith.errors.base import GoldsmithError
@@ -121,6 +122,26 @@ def test_a_share_writes_its_record_and_nothing_that_could_be_taken_for_the_class
     )
 
 
+@pytest.mark.parametrize(("copied", "told"), [({"bob"}, {"bob"}), ({"ada", "bob", "cy", "dee", "eve", "flo"}, set())])
+def test_what_is_as_in_the_solution_is_counted_over_the_class_and_not_over_a_share(
+    parts: list[Path], tmp_path: Path, copied: set[str], told: set[str]
+) -> None:
+    """Statements that one has are told of; those that everybody has are not, though few have them in each share."""
+    places = {f"statement {number}": f"ops.py:{number}" for number in range(12)}
+    for number, part in enumerate(parts):
+        record = read_record(part)
+        entries = [
+            msgspec.structs.replace(item, alike={"ops.scale": places} if item.is_judged and item.name in copied else {})
+            for item in record.entries
+        ]
+        statements = {"ops.scale": tuple(places)} if any(item.alike for item in entries) else {}
+        (tmp_path / str(number)).mkdir()
+        new = msgspec.structs.replace(record, entries=tuple(entries), statements=statements)
+        (tmp_path / str(number) / RUN_RECORD).write_bytes(encode(new))
+    found = write_again(merged(sorted(tmp_path.iterdir())), ResultOptions(tmp_path / "merged"))
+    assert {grade.name for grade in found.grades if grade.similarity} == told
+
+
 def test_shares_are_made_even_by_the_times_of_an_earlier_run(course: CourseOnDisk, parts: list[Path]) -> None:
     slow = course.root / "slow"
     taken = {"ada": 70.0, "bob": 20.0, "cy": 20.0, "dee": 20.0}
@@ -158,6 +179,7 @@ def test_shares_are_made_even_by_the_times_of_an_earlier_run(course: CourseOnDis
         (["--merge", "--fresh"], "leave out --fresh"),
         (["--merge", "--shard", "1/4", "--output", "p"], "leave out --shard"),
         (["--merge", "--jobs", "2"], "leave out --jobs"),
+        (["--merge", "--format", "autolab"], "--format autolab is for one submission"),
     ],
 )
 def test_what_makes_no_sense_with_shares_is_bad_usage(course: CourseOnDisk, arguments: list[str], words: str) -> None:
@@ -232,6 +254,7 @@ def with_a_share_that_nobody_has(parts: list[Path], room: Path) -> list[Path]:
         (with_a_share_that_nobody_has, r"room/0 cannot be merged: it holds other work"),
         (edited(share=None), r"room cannot be merged: it holds grades of a whole class"),
         (edited(share=Share(4, 3)), r"room cannot be merged: it holds other work"),
+        (edited(share=Share(2, 10**9)), r"room cannot be merged: it holds other work"),
         (edited(share=Share(2, 4)), r"room does not belong with \S+part: .* another number of shares \(4, there 3\)"),
         (edited(assignment="hw2"), r"room does not belong .* another assignment \(hw2, there hw1\)"),
         (edited(sandbox="limits only"), r"room does not belong .* another sandbox \(limits only, there "),
@@ -270,6 +293,7 @@ def test_a_submission_that_changes_between_shares_is_named(course: CourseOnDisk,
     assert "other files of eve;" in refused.err
 
 
+@pytest.mark.long
 def test_a_share_with_another_rubric_is_named(course: CourseOnDisk, parts: list[Path]) -> None:
     other = machine_of(course, "generous")
     with (other.root / "goldsmith.toml").open("a") as settings:
@@ -279,13 +303,14 @@ def test_a_share_with_another_rubric_is_named(course: CourseOnDisk, parts: list[
     assert "it was made with another rubric;" in refused.err
 
 
-def test_more_shares_than_submissions_leave_some_empty_and_merge_all_the_same(tmp_path: Path) -> None:
-    small = checked_course(tmp_path / "small/course")
-    hand_in(small, name="ada")
-    folders = [share(small, f"{number}/2", f"part{number}") for number in (1, 2)]
+def test_more_shares_than_submissions_leave_some_empty_and_merge_all_the_same(course: CourseOnDisk) -> None:
+    folders = [course.root / f"of-one-{number}" for number in (1, 2)]
+    for number, folder in enumerate(folders, start=1):
+        alone = ("../handed in/ada", "--shard", f"{number}/2", "--output", folder.name)
+        assert course.run("grade", "hw1", *alone).code == 0
     assert [len(read_record(folder).seconds) for folder in folders] == [1, 0]
-    assert merge(small, *folders).code == 0
-    assert len(read_record(small.root / "merged").seconds) == 1
+    assert merge(course, *folders, to="of-one").code == 0
+    assert len(read_record(course.root / "of-one").seconds) == 1
 
 
 def test_a_share_that_is_interrupted_leaves_nothing_that_could_be_merged(

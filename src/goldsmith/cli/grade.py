@@ -191,6 +191,8 @@ def grade(
             from goldsmith.cli.merge_grades import OPTIONS, merge_class
 
             refuse_others("--merge", "runs nothing", allowed=OPTIONS)
+            if form == "autolab":
+                raise click.UsageError("--format autolab is for one submission: leave it out of --merge")
             result, settings = merge_class(
                 parts_named("grade", (assignment, *submissions)),
                 output,

@@ -65,9 +65,9 @@ def share_out(work: Sequence[tuple[str, float]], of: int) -> tuple[int, ...]:
 def expected_seconds(names: Sequence[str], known: Mapping[str, float]) -> list[tuple[str, float]]:
     """Return the seconds that each piece of work should take by what is known of an earlier run: where it is not known
     of one, what is usual; where nothing is known, all the same."""
-    taken = sorted(max(known[name], _LEAST_S) for name in names if name in known)
-    usual = taken[len(taken) // 2] if taken else 1.0
-    return [(name, max(known[name], _LEAST_S) if name in known else usual) for name in names]
+    taken = {name: known[name] if known[name] > _LEAST_S else _LEAST_S for name in names if name in known}
+    usual = sorted(taken.values())[len(taken) // 2] if taken else 1.0
+    return [(name, taken.get(name, usual)) for name in names]
 
 
 def read_part(folder: Path, name: str, read: Callable[[Path], Record]) -> Record:
@@ -101,7 +101,7 @@ def require_whole(parts: Sequence[Part]) -> list[Part]:
     whole."""
     for part in parts:
         number, of = part.share
-        is_one = 1 <= number <= of and all(1 <= share <= of for share in part.shares)
+        is_one = 1 <= number <= of <= MAX_SHARES and all(1 <= share <= of for share in part.shares)
         if not is_one or list(part.done) != [share == number for share in part.shares]:
             raise PartUnreadable(part.place, f"it holds other work than that of share {part.share}")
     for name in dict.fromkeys(name for part in parts for name in part.facts):

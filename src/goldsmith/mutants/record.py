@@ -79,7 +79,7 @@ class RigorRecord(msgspec.Struct, frozen=True, kw_only=True):
             notes=(
                 *(f"{file} cannot be read as Python in UTF-8, and was left alone" for file in self.unreadable),
                 *_obsolete(self.survivors, self.made, findings),
-                *_without_tests(self.options["baselines"] == "yes", list(findings.values())),
+                *_without_tests(self.options.get("baselines") == "yes", list(findings.values())),
             ),
         )
 

@@ -56,6 +56,11 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     moved: Moved | None = None
     """How its points moved since an earlier run, whose better ones may be kept; the verdict is this run's."""
 
+    def __post_init__(self) -> None:
+        """Refuse what no name or path is, also where it is read."""
+        for coded in (self.coded_name, *self.coded_paths):
+            _text(coded)
+
     @classmethod
     def waiting(cls, item: SubmissionRef, root: str) -> Entry:
         """Return the entry of what is not judged yet, in the course at `root`."""
@@ -109,6 +114,10 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     left_out: tuple[LeftOut, ...] = ()
     as_one: tuple[str, ...] = ()
     share: Share | None = None
+
+    def __post_init__(self) -> None:
+        for coded in self.private_files:
+            _text(coded)
 
     @property
     def names(self) -> list[str]:
