@@ -8,6 +8,8 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from goldsmith.drafts.specs import (
     BINARY,
     BOOLEANS,
@@ -111,8 +113,6 @@ class Reader:
 
 def read_array(value: Any) -> Array:
     """Return the shape of an array, and the plainest distribution that it could have been drawn from."""
-    import numpy as np
-
     library = library_of(value)
     shape = tuple(int(size) for size in value.shape)
     dtype = dtype_name(value)
@@ -141,8 +141,6 @@ def _usual(library: str, kind: str) -> str:
 
 
 def _whole_numbers(library: str, shape: tuple[int, ...], numbers: Any, dtype: str) -> Array:
-    import numpy as np
-
     if len(shape) == 1 and shape[0] > 2 and bool((np.sort(numbers) == np.arange(shape[0])).all()):
         counted = bool((numbers == np.arange(shape[0])).all())
         return Array(library, shape, COUNTED if counted else ORDER, dtype=dtype)
@@ -154,16 +152,12 @@ def _whole_numbers(library: str, shape: tuple[int, ...], numbers: Any, dtype: st
 
 def _are_prefixes(numbers: Any) -> bool:
     """Say whether rows begin with a one and have only zeros from their first zero on, as masks of padding do."""
-    import numpy as np
-
     binary = bool(np.isin(numbers, (0, 1)).all()) and numbers.size > 0
     return binary and bool((numbers[:, 0] == 1).all()) and bool((np.diff(numbers, axis=1) <= 0).all())
 
 
 def _distribution(numbers: Any) -> tuple[str, float, float]:
     """Return a distribution that keeps to what is seen: a sign, the kind of number, sums of rows, symmetry."""
-    import numpy as np
-
     plain = (NORMAL, 0, 2)
     finite = bool(np.isfinite(numbers).all()) and numbers.size > 0
     if not finite or numbers.dtype.kind == "c" or float(np.ptp(numbers)) == 0:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from goldsmith.errors.handout import KitUnreadable
 from goldsmith.foundation.nested import map_tree
@@ -106,8 +107,6 @@ def read_data(folder: Path) -> KitData:
 
 def encode_data(index: Mapping[str, Any], arrays: Sequence[Any], sketches: Sequence[Sketch]) -> bytes:
     """Encode the content of `kit.npz`. All sketches must have been rounded."""
-    import numpy as np
-
     steps = [sketch.step for sketch in sketches]
     sums = [np.round(sketch.sums / step).astype(np.int64) for sketch, step in zip(sketches, steps, strict=True)]
     about = [
@@ -135,8 +134,6 @@ def encode_data(index: Mapping[str, Any], arrays: Sequence[Any], sketches: Seque
 
 def data_from(content: bytes) -> KitData:
     """Decode `kit.npz`; raise ValueError if it is something else."""
-    import numpy as np
-
     try:
         with np.load(io.BytesIO(content), allow_pickle=False) as archive:
             index = json.loads(archive[_INDEX].tobytes().decode())
@@ -155,8 +152,6 @@ def data_from(content: bytes) -> KitData:
 
 
 def _arrays_in(archive: Any, given: Sequence[Mapping[str, Any]]) -> list[Any]:
-    import numpy as np
-
     members = {name: archive[name] for name in {item["stored"] for item in given}}
     flat = {name: np.ascontiguousarray(item.T).view(np.dtype(name)).reshape(-1) for name, item in members.items()}
     places = dict.fromkeys(flat, 0)

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from goldsmith.gold.advice import Advice
 from goldsmith.gold.arrays import is_array, judged_part, leaves_of, numbers_of
@@ -17,11 +20,7 @@ from goldsmith.gold.load import GoldCase
 from goldsmith.gold.manifest import TensorEntry
 from goldsmith.gold.tolerances import Tolerance, tolerance_ratio
 
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
-    Array = npt.NDArray[np.float64]
+Array = npt.NDArray[np.float64]
 
 _ALLOWED = ("hollow", "constant")
 _ALIKE = 0.1
@@ -103,8 +102,6 @@ def _has_shape(leaf: Any, gold: Array) -> bool:
 
 def _noise_like(gold: Array) -> Iterator[tuple[str, Array]]:
     """Yield random numbers with the mean and the spread of gold's."""
-    import numpy as np
-
     drawn = np.random.default_rng(0).standard_normal(gold.shape)
     yield "noise of its size", gold.mean() + gold.std() * drawn
 
@@ -153,8 +150,6 @@ class _Known:
     def numbers(self, path: str) -> tuple[Array | None, Tolerance | None]:
         """Return a leaf of several finite numbers and its tolerance. A single number, such as a count or a flag, is
         constant by nature."""
-        import numpy as np
-
         leaf, entry = self.leaves[path], self.entries.get(path)
         if not is_array(leaf) or entry is None:
             return None, None
@@ -163,8 +158,6 @@ class _Known:
 
     def passes(self, path: str, gold: Array, answer: Array, tolerance: Tolerance) -> bool:
         """Say whether an answer is within a tolerance of gold's."""
-        import numpy as np
-
         if answer.shape != gold.shape or not np.isfinite(answer).all():
             return False
         noisy = self.case.noisy.get(path)
@@ -173,8 +166,6 @@ class _Known:
 
     def answers(self, path: str, gold: Array) -> Iterator[tuple[str, Array]]:
         """Yield what takes no work to return."""
-        import numpy as np
-
         yield "zeros", np.zeros_like(gold)
         yield "a constant", np.full_like(gold, gold.mean())
         for name, leaf in leaves_of({"input": self.case.data.get("input")}).items():

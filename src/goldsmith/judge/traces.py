@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from goldsmith.foundation.nested import leaves_in
 from goldsmith.gold.arrays import as_numpy
 from goldsmith.gold.call_forms import TENSOR, is_reference
@@ -248,8 +250,6 @@ def in_order_of_return(calls: Iterable[Call]) -> Iterator[Call]:
 
 def distance(actual: Any, gold: Any) -> float:
     """Return the relative error of `actual`; infinite where the two cannot be compared."""
-    import numpy as np
-
     if isinstance(gold, LeftOut):
         return 0.0
     if isinstance(actual, Hashed) or isinstance(gold, Hashed):
@@ -289,8 +289,6 @@ def is_constant(array: Any) -> bool:
 
 
 def _is_same(one: Any, two: Any) -> bool:
-    import numpy as np
-
     if isinstance(one, Sketch):
         return one.is_same(two)
     if not is_whole(one) or not is_whole(two):
@@ -375,8 +373,6 @@ class ValueIndex:
 
     def holds(self, gold: Any) -> bool:
         """Return whether one of them has the numbers of `gold`; of a sketch, in the same order."""
-        import numpy as np
-
         if isinstance(gold, Sketch):
             size, same = gold.rms * math.sqrt(gold.size), self._by_size.get(gold.size, ())
             near_ones = [numbers for norm, numbers in same if norm is None or abs(norm - size) <= 2 * CLOSE * size]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 _HIDDEN = -1e4
 """What is added to hide a place is less than this: the smallest number of a dtype, or minus infinity."""
 
@@ -20,8 +22,6 @@ def is_mask(item: Any) -> bool:
 
 
 def _mask_like(item: Any, like: Any) -> Any:
-    import numpy as np
-
     one, two = _hidden(item), _hidden(like)
     if one is None or two is None:
         return None
@@ -86,6 +86,4 @@ def _table(item: Any) -> Any:
 
 
 def _twice(table: Any) -> Any:
-    import numpy as np
-
     return np.concatenate((table, table), axis=1)

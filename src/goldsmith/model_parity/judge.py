@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+import numpy as np
 
 from goldsmith.comparison.api import compare
 from goldsmith.comparison.results import Comparison
@@ -269,14 +270,10 @@ def is_inexact(value: Any) -> bool:
 
 
 def is_finite(value: Any) -> bool:
-    import numpy as np
-
     return not is_inexact(value) or bool(np.isfinite(numbers_of(value)).all())
 
 
 def is_all_nan(value: Any) -> bool:
-    import numpy as np
-
     if not is_inexact(value):
         return False
     numbers = numbers_of(value)

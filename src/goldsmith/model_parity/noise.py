@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from goldsmith.gold.arrays import difference_of, is_array, leaf_facts, numbers_of
 from goldsmith.gold.calibration import CONTROLS, NARROWED, NOISE, ZERO, Calibrated, Trials, calibrate
@@ -195,8 +196,6 @@ def calls_of(ran: Run) -> list[Call]:
 
 def _limits(calibrated: Calibrated, gold: Mapping[str, Any]) -> Limits:
     """Return the limits. Where much of a tensor is noise all of it is: few trials do not move every element."""
-    import numpy as np
-
     arrays = {name: item for name, item in calibrated.reference.items() if name.startswith(OF_CHOICES)}
     found = Limits(dict(calibrated.tolerances), choices=tuple(calibrated.choices), arrays=arrays)
     for path, item in calibrated.tolerances.items():
@@ -210,8 +209,6 @@ def _limits(calibrated: Calibrated, gold: Mapping[str, Any]) -> Limits:
 def _allow_zeros(found: Measured, gold: Mapping[str, Any], exact: Mapping[str, Any]) -> None:
     """Give room to what is mathematically zero, such as the gradient of a key's bias: it is rounding in any dtype, and
     a right candidate's is other rounding of that size."""
-    import numpy as np
-
     for path, values in exact.items():
         size = float(np.abs(gold[path]).max(initial=0.0)) if path in gold else 0.0
         if not size or not np.isfinite(values).all() or float(np.abs(values).max(initial=0.0)) > ZERO * size:

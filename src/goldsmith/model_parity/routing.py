@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+import numpy as np
 
 from goldsmith.gold.choices import Choice, close_positions, widths_of
 from goldsmith.gold.precision import computed_dtype, unit_of
@@ -75,8 +76,6 @@ def _retold(case: CaseVerdict, why: str, exact: bool | None) -> CaseVerdict:
 
 def _rows(path: str, runs: Runs, measured: Measured) -> Any:
     """Return which rows of an output are out of tolerance; None if it has no rows, or cannot be compared."""
-    import numpy as np
-
     mine, theirs = (as_scores(side.values.get(path)) for side in (runs.mine, runs.theirs))
     limit = measured.own.tolerances.get(path)
     if mine is None or theirs is None or mine.shape != theirs.shape or mine.ndim < 2 or limit is None or not limit.max:
@@ -88,8 +87,6 @@ def _rows(path: str, runs: Runs, measured: Measured) -> Any:
 def _ties(wrong: Sequence[Any], reference: Implementation, request: RunRequest) -> Iterator[tuple[float, str, int]]:
     """Yield, for scores whose ties explain the rows that are wrong, the chance that they do so by accident, their name,
     and how many rows those are."""
-    import numpy as np
-
     traced = request.under(traced=True, gradients=False)
     own = dict(returned_scores(reference.run(traced)))
     trials = [dict(returned_scores(reference.run(traced.under(noise=number)))) for number in range(1, _TRIALS + 1)]

@@ -10,6 +10,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from goldsmith.gold.arrays import is_number, numbers_of
 from goldsmith.judge.policy import CLEAR
 from goldsmith.runs.conditions import Perturbation
@@ -105,8 +107,6 @@ def only_wide(leaves: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _distance(one: Any, two: Any) -> float:
-    import numpy as np
-
     if not is_number(one) or not is_number(two):
         return 0.0 if type(one) is type(two) and bool(np.all(one == two)) else math.inf
     mine, theirs = numbers_of(one), numbers_of(two)
@@ -126,8 +126,6 @@ def _distance(one: Any, two: Any) -> float:
 
 def _size(values: Any) -> float:
     """Return the usual magnitude: a few huge values, as masks are filled with, must not make all others look small."""
-    import numpy as np
-
     sizes = np.abs(values)
     largest = float(sizes.max())
     usual = float(np.median(sizes[sizes > 0])) if largest else 0.0

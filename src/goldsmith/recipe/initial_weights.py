@@ -12,7 +12,10 @@ import hashlib
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
 
 from goldsmith.errors.recipe import RecipeMisuse
 from goldsmith.frameworks.framework import library_of
@@ -20,11 +23,7 @@ from goldsmith.frameworks.randomness import random_state_kept
 from goldsmith.gold.arrays import is_array, is_floating, numbers_of
 from goldsmith.recipe.seeding import seed_everything
 
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
-    Array = npt.NDArray[np.float64]
+Array = npt.NDArray[np.float64]
 
 SEEDS = 48
 """How many models are built. A weight of 500 elements then has its spread known to half a percent."""
@@ -57,8 +56,6 @@ def draw_weights(
 ) -> dict[str, Array]:
     """Build a model from each seed, which `build` is given, and read its weights, stacked by name; restore the random
     state afterwards."""
-    import numpy as np
-
     found: dict[str, list[Any]] = {}
     with random_state_kept():
         for seed in seeds:
@@ -117,8 +114,6 @@ def statistics_of(draws: Array, telling: Sequence[str]) -> dict[str, Statistic]:
 
 
 def _more(draws: Array, kind: str) -> Iterator[tuple[str, Statistic]]:
-    import numpy as np
-
     if kind.startswith("constant"):
         same = _constants(draws)
         if kind == "constant_at":
@@ -148,8 +143,6 @@ def _more(draws: Array, kind: str) -> Iterator[tuple[str, Statistic]]:
 
 
 def _mean_and_spread(draws: Array) -> dict[str, Statistic]:
-    import numpy as np
-
     values = draws.reshape(len(draws), -1)
     mean = float(values.mean())
     means, spreads = values.mean(axis=1), np.sqrt(np.mean((values - mean) ** 2, axis=1))
@@ -181,8 +174,6 @@ def _deviations(seeds: int) -> float:
 
 
 def _blocks(draws: Array, axis: int, number: int) -> list[Array]:
-    import numpy as np
-
     return np.split(draws, number, axis=1 + axis)
 
 
@@ -199,8 +190,6 @@ def _are_unlike(blocks: Sequence[Array]) -> bool:
 
 def _kurtosis(draws: Array) -> float:
     """Return the fourth moment over the square of the second; 0 where nothing varies."""
-    import numpy as np
-
     squares = (draws - draws.mean()) ** 2
     spread = float(np.mean(squares)) ** 2
     return float(np.mean(squares**2)) / spread if spread else 0.0
@@ -209,8 +198,6 @@ def _kurtosis(draws: Array) -> float:
 def _constants(draws: Array) -> npt.NDArray[np.bool_]:
     """Return which elements come out the same from every seed. Where others are often drawn as the same number (most
     elements of a sparse weight are 0), that may be chance, and they do not count."""
-    import numpy as np
-
     same: npt.NDArray[np.bool_] = (draws == draws[0]).all(axis=0)
     if not same.any() or same.all():
         return same

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from goldsmith.foundation.nested import walk
 from goldsmith.gold.arrays import array_hash, dtype_name, is_array, numbers_of
@@ -138,8 +139,6 @@ def _are_equal(mine: Any, theirs: Any) -> bool:
 
 def _is_close(mine: Any, theirs: Any) -> bool:
     """Say whether two arrays are the same numbers except for rounding."""
-    import numpy as np
-
     if not _are_numbers(mine):
         return False
     one, two = numbers_of(mine), numbers_of(theirs)
@@ -151,8 +150,6 @@ def _is_close(mine: Any, theirs: Any) -> bool:
 
 def _is_alike(mine: Any, theirs: Any) -> bool:
     """Say whether numbers could come from the same distribution, by mean, spread and Kolmogorov-Smirnov distance."""
-    import numpy as np
-
     if not _are_numbers(mine):
         return False
     one, two = numbers_of(mine).reshape(-1), numbers_of(theirs).reshape(-1)

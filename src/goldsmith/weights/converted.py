@@ -10,6 +10,8 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from goldsmith.frameworks.framework import are_equal, arrays_of
 from goldsmith.gold.arrays import dtype_name, is_array, numbers_of
 from goldsmith.gold.facts import WeightFacts
@@ -152,8 +154,6 @@ class ConvertedModel:
         return found
 
     def _numbered(self, *, downwards: bool) -> dict[str, Any]:
-        import numpy as np
-
         total = sum(self._sizes.values())
         found = {}
         for name, start, size in self._ranges():
@@ -170,8 +170,6 @@ class ConvertedModel:
 
     def _matches(self) -> Iterator[Match]:
         """Yield weights that correspond: those that hold all numbers of one, then those that share some."""
-        import numpy as np
-
         bounds = np.asarray([start for _, start, _ in self._ranges()] or [0])
         names = [name for name, _, _ in self._ranges()]
         groups: list[tuple[set[str], list[str]]] = []
@@ -189,8 +187,6 @@ class ConvertedModel:
 
     def _brought_back(self, values: Mapping[str, Any], *, add: bool) -> Iterator[tuple[str, Any]]:
         """Yield arrays by the reference's names, for those all of whose numbers the candidate holds."""
-        import numpy as np
-
         given = {name: item for name, item in values.items() if item is not None and name in self._sources}
         total = sum(self._sizes.values())
         flat, held, filled = np.zeros(total), np.zeros(total, dtype=bool), np.zeros(total, dtype=bool)
@@ -214,8 +210,6 @@ class ConvertedModel:
 
     def _canonical(self, total: int) -> Any:
         """Return the number of each place; places of tied weights have the numbers of the first."""
-        import numpy as np
-
         found = np.arange(total)
         starts = {name: start for name, start, _ in self._ranges()}
         for name, start, size in self._ranges():

@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from goldsmith.frameworks.framework import are_equal, arrays_of
 from goldsmith.gold.arrays import as_numpy, dtype_name, is_inexact
 from goldsmith.weights.axes import swap_last_axes, transposed
@@ -80,8 +82,6 @@ def _alike(
     mine: Mapping[str, Any], theirs: Mapping[str, Any], view: Callable[[Any], Any], *, turned: bool
 ) -> Iterator[tuple[str, str]]:
     """Yield names on both sides whose numbers, seen in a way, are near each other's and nobody else's."""
-    import numpy as np
-
     groups: dict[tuple[int, ...], tuple[list[str], list[str]]] = {}
     for number, side in enumerate((mine, theirs)):
         for name, item in side.items():
@@ -101,8 +101,6 @@ def _alike(
 
 
 def _sample(item: Any) -> Any:
-    import numpy as np
-
     flat = arrays_of(item).detached(item).reshape(-1)
     places = np.linspace(0, flat.shape[0] - 1, min(_SAMPLED, flat.shape[0])).astype("int64")
     return np.nan_to_num(as_numpy(flat[places]).astype(np.float64))
@@ -110,16 +108,12 @@ def _sample(item: Any) -> Any:
 
 def _whatever_the_order(item: Any) -> Any:
     """Return what does not depend on the order of rows."""
-    import numpy as np
-
     wide = as_numpy(arrays_of(item).detached(item)).astype(np.float64)
     return wide.sum(0) if wide.ndim > 1 else np.sort(wide)
 
 
 def _lost(item: Placed, weights: Mapping[str, Any], put: Mapping[str, Any]) -> str:
     """Return the model's dtype if numbers were rounded as they were put in."""
-    import numpy as np
-
     given = item.carry([weights[name] for name in item.gold])
     for name, value in zip(item.theirs, given, strict=True):
         if not np.array_equal(as_numpy(put[name]), as_numpy(value)):
@@ -138,7 +132,5 @@ def _row_order(own: Any, put: Any) -> tuple[int, ...] | None:
 
 
 def _rows(item: Any) -> Sequence[bytes]:
-    import numpy as np
-
     wide = as_numpy(arrays_of(item).detached(item)).astype(np.float64).reshape(item.shape[0], -1)
     return [row.tobytes() for row in wide + 0.0]  # no negative zeros

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from goldsmith.foundation.nested import leaves_in
 from goldsmith.frameworks.framework import arrays_of, is_module
 from goldsmith.gold.arrays import as_numpy, is_array, is_tensor
@@ -186,16 +188,12 @@ def _holds(holder: Any, array: Any) -> bool:
 
 
 def _are_close(one: Any, two: Any) -> bool:
-    import numpy as np
-
     mine, theirs = as_numpy(one), as_numpy(two)
     return bool(np.allclose(mine, theirs, rtol=1e-6, atol=1e-12, equal_nan=True))
 
 
 def _by_attribute(holder: Any, array: Any) -> None:
     """Assign to the attribute in which the holder keeps its array."""
-    import numpy as np
-
     now = np.asarray(array_like(holder))
     for name, item in _attributes(holder):
         alike = name.strip("_") not in _NOT_WEIGHTS and is_array(item) and tuple(item.shape) == now.shape

@@ -9,6 +9,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from goldsmith.errors.recipe import RecipeMisuse
 from goldsmith.foundation.nested import map_tree, walk
 from goldsmith.frameworks.framework import arrays_of
@@ -80,8 +82,6 @@ def array_like(value: Any) -> Any:
 
     The object may support `__array__` or DLPack, have `numpy()`, or keep an array or a number under `data`.
     """
-    import numpy as np
-
     if is_array(value):
         return value
     if value is None or isinstance(value, type | bool | int | float | str | bytes | dict | list | tuple | set):
@@ -101,8 +101,6 @@ def array_like(value: Any) -> Any:
 
 
 def _by_array(value: Any) -> Any:
-    import numpy as np
-
     if hasattr(value, "__array__"):
         return np.asarray(value)
     return np.from_dlpack(value) if hasattr(value, "__dlpack__") else None
@@ -199,8 +197,6 @@ def _copy_array(array: Any, path: str) -> Any:
 
 
 def _foreign_array(value: Any, path: str) -> Any:
-    import numpy as np
-
     try:
         by_dlpack = hasattr(value, "__dlpack__") and not hasattr(value, "__array__")
         array = np.from_dlpack(value) if by_dlpack else np.asarray(value)

@@ -18,6 +18,8 @@ from collections.abc import Callable, Mapping
 from types import FrameType
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
+
 from goldsmith.foundation.nested import leaves_in, map_tree
 from goldsmith.frameworks.framework import arrays_of, is_module, modelling, models_of, without_gradients
 from goldsmith.frameworks.randomness import random_state_kept
@@ -216,8 +218,6 @@ def _move_within(leaf: Any) -> Any:
 
 def _with_limit(value: Any, limit: float) -> Any:
     """Return a statistic followed by its limit, as numbers: a text by its bytes."""
-    import numpy as np
-
     numbers = np.frombuffer(value.encode(), np.uint8) if isinstance(value, str) else np.ravel(value)
     return np.append(numbers.astype(np.float64), limit)
 
@@ -240,8 +240,6 @@ def _move(leaf: Any) -> Any:
     """Shift each number by a different amount, up to 0.3 of the largest; invert every third boolean."""
     if not is_array(leaf) or not math.prod(leaf.shape):
         return leaf
-    import numpy as np
-
     kind = str(leaf.dtype)
     steps = np.arange(math.prod(leaf.shape)).reshape(tuple(leaf.shape))
     if "bool" in kind:
