@@ -10,7 +10,7 @@ import pytest
 
 from goldsmith.gold.manifest import read_manifest
 from support.calibration_course import calibrated
-from support.course import CourseOnDisk
+from support.course import CourseOnDisk, starter_of
 
 pytestmark = pytest.mark.torch
 SOLUTION = """import torch
@@ -35,18 +35,11 @@ BODY = """
     def cancelled(case):
         case.record("y", cancel(case.input("x", lambda: torch.randn(7, 5))))
 """
-STARTER = """def scale(x):
-    raise NotImplementedError
-
-
-def cancel(x):
-    raise NotImplementedError
-"""
 
 
 @pytest.fixture
 def made(course: CourseOnDisk) -> CourseOnDisk:
-    course.write({"src/assignments/hw1/ops.py": STARTER})
+    course.write({"src/assignments/hw1/ops.py": starter_of(SOLUTION)})
     calibrated(course, BODY, "import torch\nfrom ops import cancel", SOLUTION)
     return course
 
@@ -113,7 +106,7 @@ def test_what_cannot_be_told_apart_there_is_inconclusive(made: CourseOnDisk, tmp
 def test_what_a_ruler_says_nothing_about_float64_decides(
     course: CourseOnDisk, tmp_path: Path, instead: str, outcome: str
 ) -> None:
-    course.write({"src/assignments/hw1/ops.py": STARTER})
+    course.write({"src/assignments/hw1/ops.py": starter_of(SOLUTION)})
     body = BODY.replace("case.record", 'case.record("n", 35)\n        case.record')
     calibrated(course, body, "import torch\nfrom ops import cancel", SOLUTION)
     assert course.run("calibrate", "hw1", "--dtype", "bfloat16").code == 0

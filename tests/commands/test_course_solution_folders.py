@@ -10,21 +10,8 @@ import pytest
 from goldsmith.courses.layout.layout import find_course
 from goldsmith.courses.layout.resolve import resolve
 from goldsmith.workspace.selection import is_private
-from support.course import CourseOnDisk
+from support.course import CourseOnDisk, starter_of
 
-STARTER = """
-    import numpy as np
-
-
-    def assign(points, centers):
-        # TODO
-        raise NotImplementedError
-
-
-    def spread(points):
-        # TODO
-        raise NotImplementedError
-"""
 SOLUTION = """
     import numpy as np
 
@@ -35,11 +22,6 @@ SOLUTION = """
 
     def spread(points):
         return np.sqrt(((points - points.mean(axis=0)) ** 2).sum(axis=1))
-"""
-OTHER_STARTER = """
-    def scale(x):
-        # TODO
-        raise NotImplementedError
 """
 OTHER_SOLUTION = """
     def scale(x):
@@ -61,10 +43,6 @@ RECIPE = """
     @gs.case
     def spreads(case):
         case.record("sizes", spread(case.input("points", lambda: np.random.randn(9, 2))))
-
-
-    if __name__ == "__main__":
-        gs.main()
 """
 TESTS = """
     import pytest
@@ -77,9 +55,9 @@ TESTS = """
 """
 FILES = {
     "README.md": "# Labs\n",
-    "labs/lab01/student/scaling.py": OTHER_STARTER,
+    "labs/lab01/student/scaling.py": starter_of(OTHER_SOLUTION),
     "labs/lab01/solution/scaling.py": OTHER_SOLUTION,
-    "labs/lab02/student/kmeans.py": STARTER,
+    "labs/lab02/student/kmeans.py": starter_of(SOLUTION),
     "labs/lab02/student/README.md": "Lab 2\n",
     "labs/lab02/solution/kmeans.py": SOLUTION,
     "slides/week1.md": "Clusters.\n",
@@ -121,9 +99,9 @@ def test_init_says_what_it_found_and_gives_each_assignment_its_folders(course: C
 
 def test_weeks_at_the_root_are_found_as_well(tmp_path: Path) -> None:
     files = {
-        "week1/starter/scaling.py": OTHER_STARTER,
+        "week1/starter/scaling.py": starter_of(OTHER_SOLUTION),
         "week1/solution/scaling.py": OTHER_SOLUTION,
-        "week2/starter/lib/kmeans.py": STARTER,
+        "week2/starter/lib/kmeans.py": starter_of(SOLUTION),
         "week2/solution/lib/kmeans.py": SOLUTION,
         "week3/notes.md": "Later.\n",
     }

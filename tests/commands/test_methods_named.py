@@ -10,7 +10,7 @@ from goldsmith.courses.grade.feedback import feedback_markdown
 from goldsmith.courses.grade.grades import grade
 from goldsmith.process.fork_client import ForkClient
 from support.check_course import judge
-from support.course import RECIPE_FILE, CourseOnDisk, numpy_course
+from support.course import CourseOnDisk, exercise, numpy_course
 from support.made_verdicts import make_rubric_of
 
 SOLUTION = """\
@@ -36,24 +36,6 @@ def spread(meter, x):
     meter.add(x)
     return x - meter.mean()
 """
-STARTER = """\
-class Meter:
-    def __init__(self):
-        self.total, self.count = 0.0, 0
-
-    def add(self, x):
-        raise NotImplementedError
-
-    def mean(self):
-        raise NotImplementedError
-
-    def half(self, x):
-        raise NotImplementedError
-
-
-def spread(meter, x):
-    raise NotImplementedError
-"""
 RECIPE = """\
 import numpy as np
 
@@ -77,8 +59,7 @@ def spreading(case):
 @pytest.fixture(scope="module")
 def metered(tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:
     course = numpy_course(tmp_path_factory.mktemp("methods") / "course")
-    files = {"src/assignments/hw1/ops.py": STARTER, "private/solutions/hw1/ops_solution.py": SOLUTION}
-    return course.write({**files, RECIPE_FILE: RECIPE}).with_gold()
+    return course.write(exercise(SOLUTION, RECIPE, "__init__")).with_gold()
 
 
 def feedback(course: CourseOnDisk, folder: Path, warm: ForkClient, old: str, new: str) -> list[str]:

@@ -8,7 +8,6 @@ import re
 import shutil
 import subprocess
 import sys
-import textwrap
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,7 @@ from goldsmith.courses.guard.scan import Sweep, guarded_by, sweep
 from goldsmith.courses.layout.config import ItemConfig
 from goldsmith.courses.layout.layout import find_course
 from support.check_course import SOLUTION, sketched_course
-from support.course import CourseOnDisk, copy_of_example
+from support.course import CourseOnDisk, copy_of_example, edited
 from support.made_verdicts import case, rubric, verdict
 
 ENVIRONMENT = {
@@ -89,11 +88,8 @@ def bundle(course: CourseOnDisk) -> Path:
 
 def checkout(folder: Path, *changes: tuple[str, str]) -> Path:
     """A student's repository."""
-    source = textwrap.dedent(SOLUTION)
-    for old, new in changes:
-        source = source.replace(old, new)
     folder.mkdir()
-    (folder / "ops.py").write_text(source)
+    (folder / "ops.py").write_text(edited(SOLUTION, *changes))
     return folder
 
 

@@ -9,7 +9,7 @@ from goldsmith.courses.layout.resolve import resolve
 from goldsmith.judge.case import Judge
 from goldsmith.mutants.measure import RigorOptions, measure
 from goldsmith.mutants.results import Finding
-from support.course import RECIPE_FILE, CourseOnDisk
+from support.course import CourseOnDisk, exercise
 from support.mutant_course import mutated_course, rigor_of
 
 SOLUTION = '''
@@ -38,23 +38,13 @@ RECIPE = """
         x = case.input("x", lambda: np.random.randn(40, 30).astype(np.float32))
         case.record("y", wave(x), allow={"float64": "fast"})
         case.record("z", squared(x))
-
-
-    if __name__ == "__main__":
-        gs.main()
 """
 OWN = {"a-little": ("1e6", "1000000.0625"), "another-wave": ("np.sin(x * 1e6)", "np.cos(x * 1e6)")}
 
 
 @pytest.fixture(scope="module")
 def course(tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:
-    starter = SOLUTION.replace("return np.sin(x * 1e6)", "raise NotImplementedError")
-    files = {
-        "src/assignments/hw1/ops.py": starter.replace("return x * x", "raise NotImplementedError"),
-        "private/solutions/hw1/ops_solution.py": SOLUTION,
-        RECIPE_FILE: RECIPE,
-    }
-    return mutated_course(tmp_path_factory.mktemp("blind") / "course", OWN, files)
+    return mutated_course(tmp_path_factory.mktemp("blind") / "course", OWN, exercise(SOLUTION, RECIPE))
 
 
 @pytest.fixture(scope="module")

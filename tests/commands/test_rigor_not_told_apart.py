@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from goldsmith.mutants.results import Finding
-from support.course import RECIPE_FILE, CourseOnDisk
+from support.course import CourseOnDisk, exercise
 from support.mutant_course import mutated_course, rigor_of
 
 SOLUTION = '''
@@ -122,10 +122,6 @@ RECIPE = """
     def objects(case):
         case.record("centred", Centred()(case.input("x", lambda: np.random.randn(4))))
         case.record("third", third(case.input("z", lambda: np.random.randn(4))))
-
-
-    if __name__ == "__main__":
-        gs.main()
 """
 
 OWN = {
@@ -146,16 +142,7 @@ OWN = {
 
 @pytest.fixture(scope="module")
 def course(tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:
-    functions = [line for line in SOLUTION.splitlines() if line.lstrip().startswith("return ")]
-    starter = SOLUTION
-    for line in functions:
-        starter = starter.replace(line, f"{line[: len(line) - len(line.lstrip())]}raise NotImplementedError")
-    files = {
-        "src/assignments/hw1/ops.py": starter,
-        "private/solutions/hw1/ops_solution.py": SOLUTION,
-        "private/solutions/hw1/helper.py": HELPER,
-        RECIPE_FILE: RECIPE,
-    }
+    files = exercise(SOLUTION, RECIPE, "__init__") | {"private/solutions/hw1/helper.py": HELPER}
     return mutated_course(tmp_path_factory.mktemp("doubt") / "course", OWN, files, calibrate=False)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from goldsmith.mutants.results import Finding
-from support.course import RECIPE_FILE, CourseOnDisk
+from support.course import CourseOnDisk, exercise
 from support.mutant_course import mutated_course, rigor_of
 
 pytestmark = pytest.mark.long
@@ -64,10 +64,6 @@ RECIPE = """
         batches = case.input("batches", lambda: [torch.randn(3, 5)])
         train(model, batches, torch.optim.SGD(model.parameters(), lr=0.1))
         case.record_weights(model)
-
-
-    if __name__ == "__main__":
-        gs.main()
 """
 
 OWN = {
@@ -81,15 +77,7 @@ OWN = {
 
 @pytest.fixture(scope="module")
 def course(tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:
-    stub = "raise NotImplementedError"
-    starter = SOLUTION.replace("        return x", f"        {stub}  # x").replace(
-        "    for x in", f"    {stub}\n        for x in"
-    )
-    files = {
-        "src/assignments/hw1/ops.py": starter,
-        "private/solutions/hw1/ops_solution.py": SOLUTION,
-        RECIPE_FILE: RECIPE,
-    }
+    files = exercise(SOLUTION, RECIPE, "__init__")
     return mutated_course(tmp_path_factory.mktemp("rigor") / "course", OWN, files, calibrate=False)
 
 

@@ -12,26 +12,8 @@ from goldsmith.gold.safetensors_reader import Mapped, open_mapped
 from goldsmith.gold.sketches.sketch import Sketch
 from goldsmith.gold.trace_tensors import NOT_KEPT, keeps_sketches, with_sketches
 from goldsmith.judge.traces import INDEX, calls_in
-from support.course import CourseOnDisk, copy_of_example, numpy_course
+from support.course import CourseOnDisk, copy_of_example, exercise, numpy_course
 
-STARTER = """
-    import numpy as np
-
-
-    def centre(x):
-        # TODO: subtract the mean of each row
-        raise NotImplementedError
-
-
-    def scale(x):
-        # TODO: divide each row by its root mean square
-        raise NotImplementedError
-
-
-    def normalise(x):
-        # TODO: centre, then scale
-        raise NotImplementedError
-"""
 SOLUTION = """
     import numpy as np
 
@@ -57,10 +39,6 @@ RECIPE = """
     @gs.case
     def normalised(case):
         case.record("y", normalise(case.input("x", lambda: np.random.randn(37, 40) + 0.3)))
-
-
-    if __name__ == "__main__":
-        gs.main()
 """
 WRONG = [
     ("x - x.mean(axis=-1, keepdims=True)", "x - x.mean(axis=0)", "centre"),
@@ -73,14 +51,7 @@ SETTING = "sketch-traces-above = 4000\n"
 @pytest.fixture(scope="module")
 def course(tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:
     made = numpy_course(tmp_path_factory.mktemp("traces") / "course")
-    made.write(
-        {
-            "src/assignments/hw1/ops.py": STARTER,
-            "private/solutions/hw1/ops_solution.py": SOLUTION,
-            "src/assignments/hw1/generate_fixtures.py": RECIPE,
-            "goldsmith.toml": SETTING,
-        }
-    )
+    made.write(exercise(SOLUTION, RECIPE) | {"goldsmith.toml": SETTING})
     run = made.run("generate", "hw1")
     assert run.code == 0, run.out + run.err
     return made

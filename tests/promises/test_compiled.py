@@ -16,28 +16,11 @@ from goldsmith.engines.engine import Local
 from goldsmith.generate.options import Options
 from goldsmith.process.fork_client import ForkClient
 from support.check_course import judge, outcomes
-from support.course import RECIPE_FILE, CourseOnDisk, Run, numpy_course
+from support.course import CourseOnDisk, Run, exercise, numpy_course
 
 pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
 
-STARTER = """
-    import torch
-    from torch import nn
-
-
-    def squash(x):
-        raise NotImplementedError
-
-
-    class Net(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.inner = nn.Linear(5, 3)
-
-        def forward(self, x):
-            raise NotImplementedError
-"""
 SOLUTION = """
     import torch
     from torch import nn
@@ -74,10 +57,6 @@ RECIPE = """
         case.record("y", y)
         y.square().sum().backward()
         case.record("gradient", model.inner.weight.grad)
-
-
-    if __name__ == "__main__":
-        gs.main()
 """
 INIT = "self.inner = nn.Linear(5, 3)"
 WAYS = {
@@ -94,8 +73,7 @@ WAYS = {
 @pytest.fixture(scope="module")
 def course(tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:
     made = numpy_course(tmp_path_factory.mktemp("compiled") / "course")
-    files = {"src/assignments/hw1/ops.py": STARTER, "private/solutions/hw1/ops_solution.py": SOLUTION}
-    made.write({**files, RECIPE_FILE: RECIPE})
+    made.write(exercise(SOLUTION, RECIPE, "__init__"))
     run = made.run("generate", "hw1")
     assert run.code == 0, run.err
     return made

@@ -3,13 +3,12 @@ are given stays behind."""
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
 
 from goldsmith.sandbox.capabilities import probe
-from support.course import RECIPE_FILE, SOLUTION_FILE, CourseOnDisk, numpy_course
+from support.course import RECIPE_FILE, SOLUTION_FILE, CourseOnDisk, exercise, numpy_course
 
 SOLUTION = """
     import torch
@@ -75,10 +74,6 @@ RECIPE = """
         optimiser.step()
         case.record("loss", loss)
         case.record_weights(model)
-
-
-    if __name__ == "__main__":
-        gs.main()
 """
 
 
@@ -86,16 +81,7 @@ RECIPE = """
 def course(tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:
     made = numpy_course(tmp_path_factory.mktemp("devices") / "course")
     strict = (Path(__file__).parents[1] / "support/strict_device.py").read_text()
-    starter = re.sub(r"(def (?:forward|fit).*\n)(?: {12}.*\n)+", r"\1            raise NotImplementedError\n", SOLUTION)
-    assert "NotImplementedError" in starter
-    return made.write(
-        {
-            "src/assignments/hw1/ops.py": starter,
-            "src/assignments/hw1/strict_device.py": strict,
-            SOLUTION_FILE: SOLUTION,
-            RECIPE_FILE: RECIPE,
-        }
-    )
+    return made.write(exercise(SOLUTION, RECIPE, "__init__") | {"src/assignments/hw1/strict_device.py": strict})
 
 
 @pytest.mark.parametrize("measured", [False, pytest.param(True, marks=pytest.mark.long)])

@@ -13,7 +13,7 @@ import pytest
 from goldsmith.judge.verdicts import Verdict
 from goldsmith.process.fork_client import ForkClient
 from support.check_course import judge
-from support.course import RECIPE_FILE, CourseOnDisk, numpy_course
+from support.course import RECIPE_FILE, CourseOnDisk, edited, numpy_course
 
 SOLUTION = '''
     """Exercise: a filter of signals."""
@@ -98,12 +98,9 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:
 def judged(
     course: CourseOnDisk, warm: ForkClient, *changes: tuple[str, str], source: str = textwrap.dedent(SOLUTION)
 ) -> Verdict:
-    for old, new in changes:
-        assert source.count(old) == 1, old
-        source = source.replace(old, new)
     folder = course.root / "submissions" / "ada"
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "ops.py").write_text(source)
+    (folder / "ops.py").write_text(edited(source, *changes))
     return judge(course, str(folder), warm)
 
 

@@ -3,14 +3,12 @@ cache with the wrong content is the forward pass's mistake."""
 
 from __future__ import annotations
 
-import textwrap
-
 import pytest
 
 from goldsmith.judge.verdicts import Verdict
 from goldsmith.process.fork_client import ForkClient
 from support.check_course import judge
-from support.course import RECIPE_FILE, CourseOnDisk, numpy_course
+from support.course import CourseOnDisk, edited, exercise, numpy_course
 
 SOLUTION = '''
     """Exercise: two layers and a step."""
@@ -62,10 +60,6 @@ RECIPE = """
         out, mask = relu_forward(hidden)
         _, dw = affine_backward(relu_backward(out - 1, mask), cache)
         case.record("w", step(w, dw))
-
-
-    if __name__ == "__main__":
-        gs.main()
 """
 PARTS = ("affine_forward", "affine_backward", "relu_forward", "relu_backward", "step")
 TURNED = (("return x @ w, (x, w)", "return x @ w, (w.T.copy(), x.T.copy(), None)"),)
@@ -81,28 +75,13 @@ WRONG_CACHE = (("return np.maximum(x, 0), x", "return np.maximum(x, 0), -x"),)
 @pytest.fixture(scope="module")
 def course(tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:
     found = numpy_course(tmp_path_factory.mktemp("caches"))
-    lines = [line for line in textwrap.dedent(SOLUTION).splitlines() if "= cache" not in line]
-    starter = [
-        line.partition("return")[0] + "raise NotImplementedError" if "return" in line else line for line in lines
-    ]
-    found.write(
-        {
-            "src/assignments/hw1/ops.py": "\n".join(starter),
-            "private/solutions/hw1/ops_solution.py": SOLUTION,
-            RECIPE_FILE: RECIPE,
-        }
-    )
-    return found.with_gold()
+    return found.write(exercise(SOLUTION, RECIPE)).with_gold()
 
 
 def judged(course: CourseOnDisk, warm: ForkClient, changes: tuple[tuple[str, str], ...]) -> Verdict:
-    source = textwrap.dedent(SOLUTION)
-    for old, new in changes:
-        assert source.count(old) == 1, old
-        source = source.replace(old, new)
     folder = course.root / "submissions" / "ada"
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "ops.py").write_text(source)
+    (folder / "ops.py").write_text(edited(SOLUTION, *changes))
     return judge(course, str(folder), warm)
 
 

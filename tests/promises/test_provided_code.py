@@ -16,7 +16,7 @@ from goldsmith.judge import words
 from goldsmith.judge.verdicts import Verdict
 from goldsmith.process.fork_client import ForkClient
 from support.check_course import judge
-from support.course import RECIPE_FILE, CourseOnDisk, numpy_course
+from support.course import RECIPE_FILE, CourseOnDisk, edited, numpy_course
 
 SOLUTION = '''
     """Exercise: layers with settings."""
@@ -112,13 +112,9 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:
 
 
 def judged(course: CourseOnDisk, warm: ForkClient, *changes: tuple[str, str]) -> tuple[Verdict, Grade]:
-    source = textwrap.dedent(SOLUTION)
-    for old, new in changes:
-        assert source.count(old) == 1, old
-        source = source.replace(old, new)
     folder = course.root.parent / "submissions" / "ada"
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "ops.py").write_text(source)
+    (folder / "ops.py").write_text(edited(SOLUTION, *changes))
     verdict = judge(course, str(folder), warm)
     return verdict, grade(verdict, rubric_for(find_course(course.root).assignment("hw1"), allow_stale=False))
 

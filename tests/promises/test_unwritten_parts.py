@@ -16,7 +16,7 @@ from goldsmith.judge import words
 from goldsmith.judge.verdicts import Verdict
 from goldsmith.process.fork_client import ForkClient
 from support.check_course import judge
-from support.course import RECIPE_FILE, CourseOnDisk, numpy_course
+from support.course import CourseOnDisk, exercise, numpy_course
 
 SOLUTION = '''
     """Exercise: smooth signals, in place and not."""
@@ -75,10 +75,6 @@ RECIPE = """
     def whole(case):
         mixer = case.model(Mixer, 7)
         case.record("y", mixer.mix(case.input("x", lambda: np.random.rand(7))))
-
-
-    if __name__ == "__main__":
-        gs.main()
 """
 
 
@@ -97,8 +93,7 @@ def starter() -> str:
 @pytest.fixture(scope="module")
 def course(tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:
     found = numpy_course(tmp_path_factory.mktemp("unwritten"))
-    files = {"src/assignments/hw1/ops.py": starter(), "private/solutions/hw1/ops_solution.py": SOLUTION}
-    return found.write({**files, RECIPE_FILE: RECIPE}).with_gold()
+    return found.write(exercise(SOLUTION, RECIPE, starter=starter())).with_gold()
 
 
 def judged(course: CourseOnDisk, warm: ForkClient, source: str) -> tuple[Verdict, str]:

@@ -2,39 +2,10 @@
 
 from __future__ import annotations
 
-import textwrap
 from pathlib import Path
 
-from support.course import CourseOnDisk
+from support.course import CourseOnDisk, edited, exercise
 
-TORCH_STARTER = '''
-    """Attention and an MLP."""
-
-    import torch
-    from torch import nn
-
-
-    def softmax(scores):
-        raise NotImplementedError
-
-
-    class MLP(nn.Module):
-        def __init__(self, width, hidden):
-            super().__init__()
-            raise NotImplementedError
-
-        def forward(self, x):
-            raise NotImplementedError
-
-
-    class Attention(nn.Module):
-        def __init__(self, width):
-            super().__init__()
-            raise NotImplementedError
-
-        def forward(self, x):
-            raise NotImplementedError
-'''
 TORCH_SOLUTION = '''
     """Attention and an MLP."""
 
@@ -125,10 +96,6 @@ TORCH_RECIPE = """
         y.pow(2).mean().backward()
         case.record("y", y)
         case.record_gradients(model)
-
-
-    if __name__ == "__main__":
-        gs.main()
 """
 NNX = """
     import jax
@@ -233,33 +200,6 @@ LINEN = """
             )
             return softmax(query @ jnp.swapaxes(key, -1, -2) / x.shape[-1] ** 0.5) @ value
 """
-
-JAX_STARTER = '''
-    """Attention and an MLP."""
-
-    import jax.numpy as jnp
-    from flax import nnx
-
-
-    def softmax(scores):
-        raise NotImplementedError
-
-
-    class MLP(nnx.Module):
-        def __init__(self, width, hidden, *, rngs):
-            raise NotImplementedError
-
-        def __call__(self, x):
-            raise NotImplementedError
-
-
-    class Attention(nnx.Module):
-        def __init__(self, width, *, rngs):
-            raise NotImplementedError
-
-        def __call__(self, x):
-            raise NotImplementedError
-'''
 JAX_RECIPE = """
     import jax
     from flax import nnx
@@ -305,10 +245,6 @@ JAX_RECIPE = """
         x = case.input("x", lambda: jax.random.normal(jax.random.key(4), (2, 5, 6)))
         case.record("y", model(x))
         case.record("of_x", jax.grad(lambda x: (model(x) ** 2).mean())(x))
-
-
-    if __name__ == "__main__":
-        gs.main()
 """
 
 
@@ -345,41 +281,27 @@ INSIDE = """
         case.record("y", softmax(x))
         x.mul_(2)
         case.record("x", x)
-
-
-    if __name__ == "__main__":
-        gs.main()
 """
 
 
 def torch_course(folder: Path, recipe: str = TORCH_RECIPE, *, calibrate: bool = False) -> CourseOnDisk:
     """A course whose gold is torch's."""
-    return course_of(folder, TORCH_STARTER, TORCH_SOLUTION, recipe, calibrate=calibrate)
+    return course_of(folder, TORCH_SOLUTION, recipe, calibrate=calibrate)
 
 
 def jax_course(folder: Path) -> CourseOnDisk:
     """A course whose gold is JAX's."""
-    return course_of(folder, JAX_STARTER, NNX, JAX_RECIPE, calibrate=True)
+    return course_of(folder, NNX, JAX_RECIPE, calibrate=True)
 
 
-def course_of(folder: Path, starter: str, solution: str, recipe: str, *, calibrate: bool) -> CourseOnDisk:
-    course = CourseOnDisk(folder).write(
-        {
-            "src/assignments/hw1/net.py": starter,
-            "private/solutions/hw1/net_solution.py": solution,
-            "src/assignments/hw1/generate_fixtures.py": recipe,
-        }
-    )
+def course_of(folder: Path, solution: str, recipe: str, *, calibrate: bool) -> CourseOnDisk:
+    course = CourseOnDisk(folder).write(exercise(solution, recipe, module="net"))
     return course.with_gold(calibrate=calibrate)
 
 
 def hand_in(course: CourseOnDisk, name: str, source: str, *changes: tuple[str, str]) -> str:
     """A submission in a folder of its own: the source with each `(old, new)` replaced."""
-    source = textwrap.dedent(source)
-    for old, new in changes:
-        assert source.count(old) == 1, old
-        source = source.replace(old, new)
     folder = course.root.parent / "handed in" / name
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "net.py").write_text(source)
+    (folder / "net.py").write_text(edited(source, *changes))
     return str(folder)

@@ -14,7 +14,7 @@ from goldsmith.courses.layout.resolve import resolve
 from goldsmith.courses.submissions.open_submission import open_submission
 from goldsmith.judge.verdicts import Verdict
 from goldsmith.process.fork_client import ForkClient
-from support.course import RECIPE_FILE, CourseOnDisk, Run, numpy_course
+from support.course import CourseOnDisk, Run, exercise, numpy_course
 
 STARTER = '''
     """Exercise: centre, scale, and a running sum."""
@@ -109,13 +109,7 @@ RECIPE = """
 def checked_course(folder: Path, *, calibrate: bool = False) -> CourseOnDisk:
     """The course with its gold."""
     course = numpy_course(folder)
-    course.write(
-        {
-            "src/assignments/hw1/ops.py": STARTER,
-            "private/solutions/hw1/ops_solution.py": SOLUTION,
-            RECIPE_FILE: RECIPE,
-        }
-    )
+    course.write(exercise(SOLUTION, RECIPE, starter=STARTER))
     return course.with_gold(calibrate=calibrate)
 
 
@@ -133,12 +127,7 @@ def sketched_course(folder: Path) -> CourseOnDisk:
     """The course with tensors that are large enough for sketches, but for one case's, and with its gold."""
     recipe = RECIPE.replace("randn(4, 7)", "randn(40, 70)").replace("randn(3, 5)", "randn(30, 50)")
     recipe = recipe.replace("\n\n    @gs.case\n    def counted", f"{SUMMED}\n\n    @gs.case\n    def counted")
-    files = {
-        "src/assignments/hw1/ops.py": STARTER,
-        "private/solutions/hw1/ops_solution.py": SOLUTION,
-        RECIPE_FILE: recipe,
-    }
-    return CourseOnDisk(folder).write(files).with_gold(calibrate=True)
+    return CourseOnDisk(folder).write(exercise(SOLUTION, recipe, starter=STARTER)).with_gold(calibrate=True)
 
 
 def hand_in(course: CourseOnDisk, *changes: tuple[str, str], name: str = "ada", **files: str) -> str:

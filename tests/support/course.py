@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import json
 import os
@@ -236,6 +237,36 @@ SOLUTION_FILE = "private/solutions/hw1/ops_solution.py"
 
 def numpy_course(root: Path) -> CourseOnDisk:
     return CourseOnDisk(root).write(FILES)
+
+
+def starter_of(solution: str, *provided: str) -> str:
+    """What students begin with: the solution without the bodies of its functions, but for those `provided`."""
+    tree = ast.parse(textwrap.dedent(solution))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and node.name not in provided:
+            kept = node.body[:1] if ast.get_docstring(node) else []
+            node.body = [*kept, *ast.parse("raise NotImplementedError").body]
+    return ast.unparse(tree)
+
+
+def edited(source: str, *changes: tuple[str, str]) -> str:
+    """The source with each `(old, new)` replaced."""
+    source = textwrap.dedent(source)
+    for old, new in changes:
+        assert old in source, old
+        source = source.replace(old, new)
+    return source
+
+
+def exercise(
+    solution: str, recipe: str, *provided: str, starter: str | None = None, module: str = "ops"
+) -> dict[str, str]:
+    """The files of `hw1`; its starter is made from the solution unless it is given."""
+    return {
+        f"src/assignments/hw1/{module}.py": starter_of(solution, *provided) if starter is None else starter,
+        RECIPE_FILE: recipe,
+        f"private/solutions/hw1/{module}_solution.py": solution,
+    }
 
 
 def recipe(body: str, imports: str = "") -> str:

@@ -14,29 +14,7 @@ from goldsmith.mutants.cache import FindingCache
 from goldsmith.mutants.measure import RigorOptions, measure
 from goldsmith.mutants.mutants import Mutant
 from goldsmith.mutants.results import Finding, Rigor
-from support.course import RECIPE_FILE, CourseOnDisk, numpy_course
-
-STARTER = '''
-    """Exercise: standardise, centre, and something that no case runs."""
-
-    import numpy as np
-
-
-    def standardise(x, eps=1e-5):
-        raise NotImplementedError
-
-
-    def centre(x):
-        raise NotImplementedError
-
-
-    def unused(x):
-        raise NotImplementedError
-
-
-    def provided(x):
-        return x + 1.0
-'''
+from support.course import CourseOnDisk, exercise, numpy_course
 
 SOLUTION = '''
     """Exercise: standardise, centre, and something that no case runs."""
@@ -76,10 +54,6 @@ RECIPE = """
     @gs.case
     def centred(case):
         case.record("y", centre(case.input("x", lambda: np.random.randn(3, 5))))
-
-
-    if __name__ == "__main__":
-        gs.main()
 """
 
 OPERATORS = '''
@@ -97,11 +71,7 @@ OPERATORS = '''
                 yield site.replace(site.node, new)
 '''
 
-FILES = {
-    "src/assignments/hw1/ops.py": STARTER,
-    "private/solutions/hw1/ops_solution.py": SOLUTION,
-    RECIPE_FILE: RECIPE,
-}
+FILES = exercise(SOLUTION, RECIPE, "provided")
 
 
 def mutated_course(

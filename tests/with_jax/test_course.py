@@ -14,62 +14,10 @@ import pytest
 
 from goldsmith.gold.files import read_arrays
 from goldsmith.sandbox.capabilities import probe
-from support.course import CourseOnDisk
+from support.course import CourseOnDisk, exercise
 
 pytestmark = pytest.mark.timeout(900)
 
-STARTER = '''
-    """Exercise: a softmax, a block, and a layer."""
-
-    import equinox as eqx
-    import jax
-    import jax.numpy as jnp
-    from flax import linen, nnx
-
-
-    def attend(q, k, v):
-        """The mean of v, weighted by the softmax of q @ k.T over the root of the width."""
-        # TODO
-        raise NotImplementedError
-
-
-    class Block(nnx.Module):
-        """x + down(gelu(up(norm(x)))), with the exact gelu."""
-
-        def __init__(self, width, *, rngs):
-            # TODO
-            raise NotImplementedError
-
-        def __call__(self, x):
-            # TODO
-            raise NotImplementedError
-
-
-    class Gate(eqx.Module):
-        """value(x) * sigmoid(gate(x)), of one example."""
-
-        value: eqx.nn.Linear
-        gate: eqx.nn.Linear
-
-        def __init__(self, width, *, key):
-            # TODO
-            raise NotImplementedError
-
-        def __call__(self, x):
-            # TODO
-            raise NotImplementedError
-
-
-    class Head(linen.Module):
-        """tanh(Dense(x)), of half the width."""
-
-        width: int
-
-        @linen.compact
-        def __call__(self, x):
-            # TODO
-            raise NotImplementedError
-'''
 
 SOLUTION = '''
     """Exercise: a softmax, a block, and a layer."""
@@ -176,11 +124,7 @@ RECIPE = '''
 '''
 
 RECIPE_FILE = "src/assignments/hw1/generate_fixtures.py"
-FILES = {
-    "src/assignments/hw1/ops.py": STARTER,
-    RECIPE_FILE: RECIPE,
-    "private/solutions/hw1/ops_solution.py": SOLUTION,
-}
+FILES = exercise(SOLUTION, RECIPE)
 REWRITTEN = {
     "scores = q @ k.T / jnp.sqrt(q.shape[-1])": "scores = jnp.einsum('id,jd->ij', q, k) * q.shape[-1] ** -0.5",
     "x + self.down(": "jax.jit(lambda x: x)(x) + self.down(",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from support.course import CourseOnDisk, Run
+from support.course import CourseOnDisk, Run, exercise
 
 SOLUTION = """
     import jax.numpy as jnp
@@ -26,23 +26,6 @@ SOLUTION = """
 
         def __call__(self, x):
             return x * nnx.sigmoid(self.value(x))
-"""
-STARTER = """
-    import jax.numpy as jnp
-    from flax import nnx
-
-
-    def normalise(x):
-        # TODO: every row without its mean, over its root mean square; the first row twice
-        raise NotImplementedError
-
-
-    class Gate(nnx.Module):
-        def __init__(self, width, *, rngs):
-            raise NotImplementedError
-
-        def __call__(self, x):
-            raise NotImplementedError
 """
 RECIPE = """
     import jax
@@ -63,23 +46,12 @@ RECIPE = """
     def gated(case):
         model = case.model(Gate, 40, rngs=nnx.Rngs(0), weights="stress")
         case.record("y", model(case.input("x", lambda: jax.random.normal(jax.random.key(1), (37, 40)))))
-
-
-    if __name__ == "__main__":
-        gs.main()
 """
-RECIPE_FILE = "src/assignments/hw1/generate_fixtures.py"
 
 
 @pytest.fixture(scope="module")
 def kit(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    course = CourseOnDisk(tmp_path_factory.mktemp("kit") / "course").write(
-        {
-            "src/assignments/hw1/ops.py": STARTER,
-            RECIPE_FILE: RECIPE,
-            "private/solutions/hw1/ops_solution.py": SOLUTION,
-        }
-    )
+    course = CourseOnDisk(tmp_path_factory.mktemp("kit") / "course").write(exercise(SOLUTION, RECIPE))
     assert course.run("generate", "hw1", calibrate=True).code == 0
     made = course.run("handout", "hw1", "--output", str(course.root / "kit"))
     assert made.code == 0, made.out + made.err

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from support.course import CourseOnDisk
+from support.course import CourseOnDisk, exercise
 
 SOLUTION = """
     import torch
@@ -20,18 +20,6 @@ SOLUTION = """
 
         def forward(self, x):
             return self.down(torch.relu(self.up(x)))
-"""
-STARTER = """
-    import torch
-    from torch import nn
-
-
-    class Net(nn.Module):
-        def __init__(self, width):
-            raise NotImplementedError
-
-        def forward(self, x):
-            raise NotImplementedError
 """
 RECIPE = """
     import torch
@@ -49,10 +37,6 @@ RECIPE = """
     @gs.case
     def initial(case):
         case.initial(Net, 32)
-
-
-    if __name__ == "__main__":
-        gs.main()
 """
 FLAX = """
     import jax
@@ -87,13 +71,7 @@ EQUINOX = """
 
 @pytest.fixture(scope="module")
 def course(tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:
-    found = CourseOnDisk(tmp_path_factory.mktemp("initial") / "course").write(
-        {
-            "src/assignments/hw1/net.py": STARTER,
-            "src/assignments/hw1/generate_fixtures.py": RECIPE,
-            "private/solutions/hw1/net_solution.py": SOLUTION,
-        }
-    )
+    found = CourseOnDisk(tmp_path_factory.mktemp("initial") / "course").write(exercise(SOLUTION, RECIPE, module="net"))
     assert found.run("generate", "hw1").code == 0
     return found
 

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from goldsmith.sandbox.limits import clean_environment
-from support.course import CourseOnDisk
+from support.course import CourseOnDisk, exercise
 
 FORK = """
 import os, sys
@@ -85,16 +85,8 @@ RECIPE = """
     @gs.case
     def doubled(case):
         case.record("y", double(case.input("x", lambda: jnp.arange(3.0))))
-
-
-    if __name__ == "__main__":
-        gs.main()
 """
-FILES = {
-    "src/assignments/hw1/ops.py": "def double(x):\n    raise NotImplementedError\n",
-    "src/assignments/hw1/generate_fixtures.py": RECIPE,
-    "private/solutions/hw1/ops_solution.py": "def double(x):\n    return x * 2\n",
-}
+FILES = exercise("def double(x):\n    return x * 2\n", RECIPE)
 
 
 def test_where_jax_is_not_installed_that_is_said(tmp_path: Path) -> None:

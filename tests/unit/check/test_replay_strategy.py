@@ -10,26 +10,8 @@ import pytest
 from goldsmith.judge.verdicts import Verdict
 from goldsmith.process.fork_client import ForkClient
 from support.check_course import judge, outcomes
-from support.course import RECIPE_FILE, CourseOnDisk, numpy_course
+from support.course import CourseOnDisk, exercise, numpy_course
 
-STARTER = """
-    import numpy as np
-
-
-    def grow(x):
-        # TODO: three times the exponential
-        raise NotImplementedError
-
-
-    def largest(x):
-        # TODO: where the largest of each row is
-        raise NotImplementedError
-
-
-    def count(x):
-        # TODO: how many are above zero
-        raise NotImplementedError
-"""
 SOLUTION = """
     import numpy as np
 
@@ -67,10 +49,6 @@ RECIPE = """
     @gs.case
     def counted(case):
         case.record("n", count(case.input("x", lambda: np.random.randn(3, 5).astype("float32"))))
-
-
-    if __name__ == "__main__":
-        gs.main()
 """
 NEARLY = "* x.dtype.type(3 * (1 + 1.2e-7 * (x.dtype == np.float32)))"
 """Off in the last bit, and right in float64."""
@@ -79,8 +57,7 @@ NEARLY = "* x.dtype.type(3 * (1 + 1.2e-7 * (x.dtype == np.float32)))"
 @pytest.fixture(scope="module")
 def course(tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:
     made = numpy_course(tmp_path_factory.mktemp("hearing") / "course")
-    files = {"src/assignments/hw1/ops.py": STARTER, "private/solutions/hw1/ops_solution.py": SOLUTION}
-    made.write({**files, RECIPE_FILE: RECIPE})
+    made.write(exercise(SOLUTION, RECIPE))
     assert made.run("generate", "hw1", calibrate=True).code == 0
     return made
 

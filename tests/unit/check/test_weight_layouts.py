@@ -12,7 +12,7 @@ import pytest
 from goldsmith.check.replay_workspace import ReplayWorkspace
 from goldsmith.process.fork_client import ForkClient
 from support.check_course import judge, outcomes
-from support.course import RECIPE_FILE, CourseOnDisk, numpy_course
+from support.course import RECIPE_FILE, CourseOnDisk, edited, exercise, numpy_course
 
 SOLUTION = """
     import torch
@@ -62,10 +62,6 @@ RECIPE = """
     def three(case):
         model = case.model(ops.Pair, weights="stress")
         case.record("y", ops.third(model, case.input("x", lambda: torch.randn(3, 4))))
-
-
-    if __name__ == "__main__":
-        gs.main()
 """
 ADAPTER = """
     from goldsmith.adapter import layout, rename
@@ -80,18 +76,7 @@ SWAPPED = ("x * self.a + self.b", "x * self.b + self.a")
 @pytest.fixture(scope="module")
 def course(tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:
     made = numpy_course(tmp_path_factory.mktemp("layouts") / "course")
-    starter = "\n".join(
-        line.partition("return")[0] + "raise NotImplementedError" if "return" in line else line
-        for line in SOLUTION.splitlines()
-    )
-    made.write(
-        {
-            "src/assignments/hw1/ops.py": starter,
-            "private/solutions/hw1/ops_solution.py": SOLUTION,
-            "src/assignments/hw1/adapt_submission.py": ADAPTER,
-            RECIPE_FILE: RECIPE,
-        }
-    )
+    made.write(exercise(SOLUTION, RECIPE, "__init__") | {"src/assignments/hw1/adapt_submission.py": ADAPTER})
     run = made.run("generate", "hw1")
     assert run.code == 0, run.out + run.err
     return made
@@ -119,11 +104,7 @@ def tried(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def heard(course: CourseOnDisk, warm: ForkClient, folder: Path, *changes: tuple[str, str]) -> Any:
-    source = textwrap.dedent(SOLUTION)
-    for old, new in changes:
-        assert old in source
-        source = source.replace(old, new)
-    (folder / "ops.py").write_text(source)
+    (folder / "ops.py").write_text(edited(SOLUTION, *changes))
     return judge(course, str(folder), warm)
 
 
@@ -182,10 +163,6 @@ ONE_CASE = """
     def attention(case):
         model = case.model(Attention, 8, 2, weights="stress")
         case.record("y", model(case.input("x", lambda: torch.randn(5, 8))))
-
-
-    if __name__ == "__main__":
-        gs.main()
 """
 BESIDE = "self.to_q, self.to_kv = torch.nn.Linear(dim, dim), torch.nn.Linear(dim, 2 * dim)"
 BY_HEAD = """q = self.to_q(x).unflatten(-1, (self.num_heads, -1)).transpose(0, 1)

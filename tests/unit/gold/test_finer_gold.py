@@ -11,22 +11,11 @@ from goldsmith.gold.load import load_gold
 from goldsmith.judge.verdicts import Verdict
 from goldsmith.process.fork_client import ForkClient
 from support.check_course import judge, outcomes
-from support.course import RECIPE_FILE, CourseOnDisk, numpy_course
+from support.course import RECIPE_FILE, CourseOnDisk, exercise, numpy_course
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
 
-STARTER = """
-    import torch
-
-
-    def tables(positions, size):
-        raise NotImplementedError
-
-
-    def rotate(x, positions):
-        raise NotImplementedError
-"""
 SOLUTION = """
     import torch
 
@@ -54,10 +43,6 @@ RECIPE = """
         x = case.input("x", lambda: torch.randn(6, 8))
         positions = case.input("positions", lambda: torch.tensor([0, 1, 17, 400, 3000, 9000]))
         case.record("y", rotate(x, positions))
-
-
-    if __name__ == "__main__":
-        gs.main()
 """
 FLOAT32, FLOAT64 = "torch.float32", "torch.float64"
 
@@ -66,8 +51,7 @@ FLOAT32, FLOAT64 = "torch.float32", "torch.float64"
 def course(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:
     made = numpy_course(tmp_path_factory.mktemp("finer") / "course")
     solution = textwrap.dedent(SOLUTION).format(dtype=request.param)
-    files = {"src/assignments/hw1/ops.py": STARTER, "private/solutions/hw1/ops_solution.py": solution}
-    made.write({**files, RECIPE_FILE: RECIPE})
+    made.write(exercise(solution, RECIPE))
     run = made.run("generate", "hw1", calibrate=True)
     assert run.code == 0, run.err
     return made

@@ -10,28 +10,11 @@ import pytest
 from goldsmith.judge.verdicts import Verdict
 from goldsmith.process.fork_client import ForkClient
 from support.check_course import judge, outcomes
-from support.course import RECIPE_FILE, CourseOnDisk, numpy_course
+from support.course import CourseOnDisk, exercise, numpy_course
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
 
-STARTER = """
-    import torch
-    from torch import nn
-
-
-    class Net(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.inner = nn.Linear(6, 4)
-
-        def forward(self, x):
-            raise NotImplementedError
-
-
-    def halve(x):
-        raise NotImplementedError
-"""
 SOLUTION = """
     import torch
     from torch import nn
@@ -79,10 +62,6 @@ RECIPE = """
     @gs.case
     def coarse(case):
         case.record("y", halve(case.input("x", lambda: torch.randn(3, 5).bfloat16())))
-
-
-    if __name__ == "__main__":
-        gs.main()
 """
 FORWARD, HALVE = "torch.tanh(self.inner(x))", "torch.sin(x) / 2"
 
@@ -90,8 +69,7 @@ FORWARD, HALVE = "torch.tanh(self.inner(x))", "torch.sin(x) / 2"
 @pytest.fixture(scope="module")
 def course(tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:
     made = numpy_course(tmp_path_factory.mktemp("dtypes") / "course")
-    files = {"src/assignments/hw1/ops.py": STARTER, "private/solutions/hw1/ops_solution.py": SOLUTION}
-    made.write({**files, RECIPE_FILE: RECIPE})
+    made.write(exercise(SOLUTION, RECIPE, "__init__"))
     run = made.run("generate", "hw1", calibrate=True)
     assert run.code == 0, run.out + run.err
     return made

@@ -13,7 +13,7 @@ import pytest
 from goldsmith.errors.recipe import RecipeMisuse
 from goldsmith.recipe.decorators import OUTPUT, CaseDefinition, case
 from goldsmith.source_code.points import recipe_points, registrations, without_points
-from support.course import RECIPE_FILE, CourseOnDisk, numpy_course
+from support.course import RECIPE_FILE, CourseOnDisk, edited, exercise, numpy_course
 
 SOLUTION = """
     import numpy as np
@@ -37,29 +37,6 @@ SOLUTION = """
 
     def invert(x):
         return 1 / (2 + np.abs(x))
-"""
-STARTER = """
-    import numpy as np
-
-
-    def double(x):
-        raise NotImplementedError
-
-
-    def halve(x):
-        raise NotImplementedError
-
-
-    def shift(x, by):
-        raise NotImplementedError
-
-
-    def square(x):
-        raise NotImplementedError
-
-
-    def invert(x):
-        raise NotImplementedError
 """
 RECIPE = '''
     from functools import partial, wraps
@@ -117,10 +94,6 @@ RECIPE = '''
     gs.case(name="by_lambda", points=5)(
         lambda case: case.record("y", invert(case.input("x", lambda: np.random.randn(6))))
     )
-
-
-    if __name__ == "__main__":
-        gs.main()
 '''
 POINTS = {
     "shift_1": 3.0,
@@ -144,23 +117,13 @@ TITLES = {
 @pytest.fixture(scope="module")
 def course(tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:
     made = numpy_course(tmp_path_factory.mktemp("loops") / "course")
-    made.write(
-        {
-            "src/assignments/hw1/ops.py": STARTER,
-            "private/solutions/hw1/ops_solution.py": SOLUTION,
-            RECIPE_FILE: RECIPE,
-        }
-    )
+    made.write(exercise(SOLUTION, RECIPE))
     return made.with_gold()
 
 
 def checked(course: CourseOnDisk, folder: Path, *changes: tuple[str, str]) -> Any:
-    source = textwrap.dedent(SOLUTION)
-    for old, new in changes:
-        assert old in source
-        source = source.replace(old, new)
     folder.mkdir(exist_ok=True)
-    (folder / "ops.py").write_text(source)
+    (folder / "ops.py").write_text(edited(SOLUTION, *changes))
     (found,) = course.run("check", "hw1", str(folder), "--json").json["submissions"]
     return found
 

@@ -16,18 +16,8 @@ from goldsmith.gold.load import load_gold
 from goldsmith.process.fork_client import ForkClient
 from goldsmith.recipe.initial_weights import Statistic, statistics_of, telling_statistics
 from support.check_course import judge
-from support.course import CourseOnDisk, numpy_course
+from support.course import CourseOnDisk, exercise, numpy_course
 
-STARTER = '''
-    class Layer:
-        """Kaiming-normal weight, zero bias, a constant."""
-
-        def __init__(self, fan_in, fan_out):
-            raise NotImplementedError
-
-        def __call__(self, x):
-            raise NotImplementedError
-'''
 SOLUTION = '''
     import numpy as np
 
@@ -65,16 +55,8 @@ RECIPE = """
     def later(case):
         case.initial(Layer, 24, 6)
         case.record("after", np.random.randn(3))
-
-
-    if __name__ == "__main__":
-        gs.main()
 """
-FILES = {
-    "src/assignments/hw1/ops.py": STARTER,
-    "private/solutions/hw1/ops_solution.py": SOLUTION,
-    "src/assignments/hw1/generate_fixtures.py": RECIPE,
-}
+FILES = exercise(SOLUTION, RECIPE)
 OTHER_DRAWS = "np.random.uniform(-np.sqrt(3), np.sqrt(3), (fan_in, fan_out)).T * np.sqrt(2 / fan_in)"
 
 
@@ -136,7 +118,7 @@ def test_regenerating_changes_nothing_and_later_draws_are_what_they_were(made: C
 
 
 def test_rigor_advises_it_where_initial_weights_never_show(tmp_path: Path) -> None:
-    alone = RECIPE[: RECIPE.index("    @gs.case\n    def drawn")] + RECIPE[RECIPE.index("    if __name__") :]
+    alone = RECIPE[: RECIPE.index("    @gs.case\n    def drawn")]
     course = numpy_course(tmp_path / "course").write(FILES | {"src/assignments/hw1/generate_fixtures.py": alone})
     run = course.run("generate", "hw1")
     assert run.code == 0
@@ -167,14 +149,6 @@ CELL = """
         def __call__(self, x):
             return x @ self.gates.T + self.bias + self.table.sum()
 """
-CELL_STARTER = """
-    class Cell:
-        def __init__(self, size, hidden):
-            raise NotImplementedError
-
-        def __call__(self, x):
-            raise NotImplementedError
-"""
 CELL_RECIPE = """
     import goldsmith as gs
     from ops import Cell
@@ -183,22 +157,14 @@ CELL_RECIPE = """
     @gs.case
     def drawn(case):
         case.initial(Cell, 3, 6)
-
-
-    if __name__ == "__main__":
-        gs.main()
 """
 LATER = "np.random.randn(4 * hidden, size)", "np.concatenate([np.random.randn(4 * hidden, 1) for _ in range(size)], 1)"
 
 
 @pytest.fixture(scope="module")
 def cell(tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:
-    files = {
-        "src/assignments/hw1/ops.py": CELL_STARTER,
-        "private/solutions/hw1/ops_solution.py": CELL,
-        "src/assignments/hw1/generate_fixtures.py": CELL_RECIPE,
-    }
-    return numpy_course(tmp_path_factory.mktemp("cell") / "course").write(files).with_gold()
+    course = numpy_course(tmp_path_factory.mktemp("cell") / "course")
+    return course.write(exercise(CELL, CELL_RECIPE)).with_gold()
 
 
 @pytest.mark.parametrize(

@@ -11,23 +11,11 @@ import pytest
 import goldsmith
 from goldsmith.process.fork_client import ForkClient
 from support.check_course import judge, outcomes
-from support.course import RECIPE_FILE, CourseOnDisk, numpy_course
+from support.course import CourseOnDisk, exercise, numpy_course
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
 
-STARTER = """
-    import numpy as np
-    import torch
-
-
-    def mean(losses):
-        raise NotImplementedError
-
-
-    def scale(x):
-        raise NotImplementedError
-"""
 SOLUTION = """
     import numpy as np
     import torch
@@ -72,10 +60,6 @@ RECIPE = """
     @gs.case
     def scaled_number(case):
         case.record("y", scale(case.input("x", lambda: torch.randn(1)).sum()))
-
-
-    if __name__ == "__main__":
-        gs.main()
 """
 PYTHON, NUMPY, TORCH = "sum(losses) / len(losses)", "np.mean(losses)", "torch.tensor(losses).mean()"
 HALVES = "np.float32(np.mean(losses))"
@@ -85,8 +69,7 @@ HALVES = "np.float32(np.mean(losses))"
 def course(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:
     made = numpy_course(tmp_path_factory.mktemp("numbers") / "course")
     solution = textwrap.dedent(SOLUTION).format(request.param)
-    files = {"src/assignments/hw1/ops.py": STARTER, "private/solutions/hw1/ops_solution.py": solution}
-    made.write({**files, RECIPE_FILE: RECIPE})
+    made.write(exercise(solution, RECIPE))
     run = made.run("generate", "hw1")
     assert run.code == 0, run.err
     return made

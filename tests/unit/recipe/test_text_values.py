@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -16,20 +15,8 @@ import goldsmith
 from goldsmith.comparison.leaf_result import first_difference, place_in_text
 from goldsmith.gold.files import read_payload, write_payload
 from goldsmith.process.result_log import RecordedRun
-from support.course import RECIPE_FILE, CourseOnDisk, numpy_course
+from support.course import CourseOnDisk, edited, exercise, numpy_course
 
-STARTER = """
-    def split(text):
-        raise NotImplementedError
-
-
-    def pack(words):
-        raise NotImplementedError
-
-
-    def shout(text):
-        raise NotImplementedError
-"""
 SOLUTION = """
     def split(text):
         return text.split()
@@ -63,22 +50,12 @@ RECIPE = """
     @gs.case(points=1)
     def lone_bytes(case):
         case.record("packed", pack(case.input("words", ["a", "bc"])))
-
-
-    if __name__ == "__main__":
-        gs.main()
 """
 
 
 def made(folder: Path, *, torch: bool) -> CourseOnDisk:
     course = numpy_course(folder / "course")
-    course.write(
-        {
-            "src/assignments/hw1/ops.py": STARTER,
-            "private/solutions/hw1/ops_solution.py": SOLUTION,
-            RECIPE_FILE: RECIPE.format(torch="import torch  # noqa\n    " if torch else ""),
-        }
-    )
+    course.write(exercise(SOLUTION, RECIPE.format(torch="import torch  # noqa\n    " if torch else "")))
     return course.with_gold(calibrate=True)
 
 
@@ -88,12 +65,8 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:
 
 
 def submission(folder: Path, *changes: tuple[str, str]) -> str:
-    source = textwrap.dedent(SOLUTION)
-    for old, new in changes:
-        assert old in source
-        source = source.replace(old, new)
     folder.mkdir(exist_ok=True)
-    (folder / "ops.py").write_text(source)
+    (folder / "ops.py").write_text(edited(SOLUTION, *changes))
     return str(folder)
 
 
@@ -149,8 +122,7 @@ def test_cases_of_text_are_worth_their_points(course: CourseOnDisk, tmp_path: Pa
 def test_an_empty_text_alone_is_no_gold(tmp_path: Path) -> None:
     course = numpy_course(tmp_path / "course")
     recipe = RECIPE.format(torch="").replace('"one line\\nand another\\nand a third"', '""')
-    files = {"src/assignments/hw1/ops.py": STARTER, "private/solutions/hw1/ops_solution.py": SOLUTION}
-    course.write(files | {RECIPE_FILE: recipe})
+    course.write(exercise(SOLUTION, recipe))
     run = course.run("generate", "hw1")
     assert run.code == 3
     assert "is empty; it can tell no implementation from another" in run.out + run.err
@@ -159,8 +131,7 @@ def test_an_empty_text_alone_is_no_gold(tmp_path: Path) -> None:
 def test_text_that_comes_back_as_it_went_in_is_advised_against(tmp_path: Path) -> None:
     course = numpy_course(tmp_path / "course")
     recipe = RECIPE.format(torch="").replace('shout(case.input("text"', '(lambda text: text)(case.input("text"')
-    files = {"src/assignments/hw1/ops.py": STARTER, "private/solutions/hw1/ops_solution.py": SOLUTION}
-    course.write(files | {RECIPE_FILE: recipe})
+    course.write(exercise(SOLUTION, recipe))
     run = course.run("generate", "hw1", "--json")
     assert run.code == 0, run.out + run.err
     assert "output-equals-input:loud" in run.out
