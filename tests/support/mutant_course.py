@@ -54,6 +54,10 @@ RECIPE = """
     @gs.case
     def centred(case):
         case.record("y", centre(case.input("x", lambda: np.random.randn(3, 5))))
+
+
+    if __name__ == "__main__":
+        gs.main()
 """
 
 OPERATORS = '''
