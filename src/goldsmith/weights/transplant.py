@@ -149,7 +149,7 @@ def plan(
     def apply(rules: Iterable[Rule]) -> None:
         for rule in rules:
             for mine, other in _named(rule, rest, free):
-                item = _fitting(rule, mine, other, rest, free, settings)
+                item = _Fitting(rule, mine, other, rest, free, settings).place()
                 if isinstance(item, Placed):
                     place(item)
                     used.append(rule)
@@ -191,7 +191,7 @@ def _plan_turned(
     rest, free = dict(gold), dict(theirs)
     for rule in adapter.rules:
         for mine, other in _named(rule, rest, free):
-            item = _fitting(rule, mine, other, rest, free, settings)
+            item = _Fitting(rule, mine, other, rest, free, settings).place()
             if isinstance(item, Placed):
                 placed.append(item)
                 rest = {name: shape for name, shape in rest.items() if name not in mine}
@@ -205,7 +205,7 @@ def _plan_turned(
 
 def fits_any(rule: Rule, gold: Mapping[str, Shape], theirs: Mapping[str, Shape]) -> bool:
     """Return whether a rule would place anything, if nothing else had a place."""
-    return any(_fitting(rule, mine, other, gold, theirs, {}) for mine, other in _named(rule, gold, theirs))
+    return any(_Fitting(rule, mine, other, gold, theirs, {}).place() for mine, other in _named(rule, gold, theirs))
 
 
 def _transposing(item: Placed) -> Placed:
@@ -275,118 +275,100 @@ def _numbered(names: Sequence[str], there: Mapping[str, Shape]) -> Iterator[str]
         index += 1
 
 
-def _fitting(
-    rule: Rule,
-    mine: tuple[str, ...],
-    other: tuple[str, ...],
-    rest: Mapping[str, Shape],
-    free: Mapping[str, Shape],
-    settings: Mapping[str, Any],
-) -> Placed | str:
-    """Return the rule applied to these names, or why it is ambiguous; an empty string if the sizes rule it out."""
-    if rule.indexed:
-        return _fitting_stack(rule, mine, other, rest, free, settings)
-    wanted, found = [rest[name] for name in mine], [free[name] for name in other]
-    if rule.parts == 1:
-        theirs = swap_last_axes(found[0]) if rule.transpose else found[0]
-        return _renamed(rule, mine, other, wanted[0], theirs) or ""
-    if isinstance(rule.axes, str):
-        return _rows_by_axes(rule, mine, other, wanted, found, settings)
-    if not rule.transpose:
-        return _rows(rule, mine, other, wanted, found, settings)
-    turned = _rows(rule, mine, other, wanted, [swap_last_axes(shape) for shape in found], settings)
-    if turned:
-        return turned
-    placed = _rows(rule, mine, other, [swap_last_axes(shape) for shape in wanted], found, settings)
-    return replace(placed, turned=True) if isinstance(placed, Placed) else placed
+@dataclass(frozen=True)
+class _Fitting:
+    """A rule on weights of both sides that have its names. Each method returns it applied to them, or why that is
+    ambiguous; an empty string if the sizes rule it out."""
 
+    rule: Rule
+    mine: tuple[str, ...]
+    other: tuple[str, ...]
+    rest: Mapping[str, Shape]
+    free: Mapping[str, Shape]
+    settings: Mapping[str, Any]
 
-def _rows_by_axes(
-    rule: Rule,
-    mine: tuple[str, ...],
-    other: tuple[str, ...],
-    wanted: Sequence[Shape],
-    found: Sequence[Shape],
-    settings: Mapping[str, Any],
-) -> Placed | str:
-    """Fit a rule that names the axes of matrices which are split or fused: of theirs, else of gold's."""
-    assert isinstance(rule.axes, str)
-    axes, doubt = read_axes(rule.axes), ""
-    for turned in (False, True):
-        ways = [
-            axes.between(shape, None) if turned else axes.between(None, shape)
-            for shape in (wanted if turned else found)
-        ]
-        known = [way for way in ways if way is not None]
-        if len(known) < len(ways):
-            continue
-        rows = [way.shapes[turned] for way in known]
-        shapes = (rows, found) if turned else (wanted, rows)
-        placed = _rows(rule, mine, other, shapes[0], shapes[1], settings)
-        if isinstance(placed, Placed):
-            return replace(placed, turned=turned, ways=tuple(known))
-        doubt = doubt or placed
-    return doubt
+    def place(self) -> Placed | str:
+        rule = self.rule
+        if rule.indexed:
+            return self._stack()
+        wanted, found = [self.rest[name] for name in self.mine], [self.free[name] for name in self.other]
+        if rule.parts == 1:
+            theirs = swap_last_axes(found[0]) if rule.transpose else found[0]
+            return self._renamed(wanted[0], theirs) or ""
+        if isinstance(rule.axes, str):
+            return self._rows_by_axes(rule.axes, wanted, found)
+        if not rule.transpose:
+            return self._rows(wanted, found)
+        turned = self._rows(wanted, [swap_last_axes(shape) for shape in found])
+        if turned:
+            return turned
+        placed = self._rows([swap_last_axes(shape) for shape in wanted], found)
+        return replace(placed, turned=True) if isinstance(placed, Placed) else placed
 
-
-def _fitting_stack(
-    rule: Rule,
-    mine: tuple[str, ...],
-    other: tuple[str, ...],
-    rest: Mapping[str, Shape],
-    free: Mapping[str, Shape],
-    settings: Mapping[str, Any],
-) -> Placed | str:
-    """Fit a rule whose one side has a tensor for several weights of the other: index by index, as for one of them."""
-    stacked = THEIRS if rule.indexed == GOLD else GOLD
-    whole, apart = (mine, other) if stacked == GOLD else (other, mine)
-    shapes, others = (rest, free) if stacked == GOLD else (free, rest)
-    width = len(rule.theirs if stacked == GOLD else rule.gold)
-    count = len(apart) // width
-    alike = all(others[name] == others[apart[number % width]] for number, name in enumerate(apart))
-    if not alike or any(shapes[name][:1] != (count,) for name in whole):
-        return ""
-    inner = {name: shapes[name][1:] for name in whole}
-    first = {name: others[name] for name in apart[:width]}
-    plain = replace(rule, indexed="")
-    sides = (whole, apart[:width], inner, first) if stacked == GOLD else (apart[:width], whole, first, inner)
-    found = _fitting(plain, *sides, settings)
-    if not isinstance(found, Placed):
-        return found
-    return replace(found, gold=mine, theirs=other, rule=rule, stacked=stacked, count=count)
-
-
-def _rows(
-    rule: Rule,
-    mine: tuple[str, ...],
-    other: tuple[str, ...],
-    wanted: Sequence[Shape],
-    found: Sequence[Shape],
-    settings: Mapping[str, Any],
-) -> Placed | str:
-    """Return matrices of these shapes split or fused along their first axis."""
-    if any(not shape for shape in (*wanted, *found)) or len({shape[1:] for shape in (*wanted, *found)}) != 1:
-        return ""
-    my_rows, other_rows = [shape[0] for shape in wanted], [shape[0] for shape in found]
-    if sum(my_rows) != sum(other_rows):
-        return ""
-    matrices = (*rule.gold, *rule.theirs)
-    doubt = unclear(rule, dict(zip((item.name for item in matrices), (*my_rows, *other_rows), strict=True)))
-    if doubt:
+    def _rows_by_axes(self, spelt: str, wanted: Sequence[Shape], found: Sequence[Shape]) -> Placed | str:
+        """Fit a rule that names the axes of matrices which are split or fused: of theirs, else of gold's."""
+        axes, doubt = read_axes(spelt), ""
+        for turned in (False, True):
+            ways = [
+                axes.between(shape, None) if turned else axes.between(None, shape)
+                for shape in (wanted if turned else found)
+            ]
+            known = [way for way in ways if way is not None]
+            if len(known) < len(ways):
+                continue
+            rows = [way.shapes[turned] for way in known]
+            placed = self._rows(rows, found) if turned else self._rows(wanted, rows)
+            if isinstance(placed, Placed):
+                return replace(placed, turned=turned, ways=tuple(known))
+            doubt = doubt or placed
         return doubt
-    unknown = [item.heads for item in matrices if isinstance(item.heads, str) and item.heads not in settings]
-    if unknown and any(item.order != BLOCKS for item in matrices):
-        return f"the adapter's rule {rule.words} asks for {unknown[0]}, which is not a setting of the model"
-    sides = [tuple(_held(item, settings) for item in side) for side in (rule.gold, rule.theirs)]
-    sizes = common_sizes(sides[0], my_rows, sides[1], other_rows)
-    return Placed(mine, other, sides[0], sides[1], sizes, BY_RULE, rule) if sizes else ""
 
+    def _stack(self) -> Placed | str:
+        """Fit a rule whose one side has a tensor for several weights of the other: index by index, as for one of
+        them."""
+        rule, rest, free = self.rule, self.rest, self.free
+        stacked = THEIRS if rule.indexed == GOLD else GOLD
+        whole, apart = (self.mine, self.other) if stacked == GOLD else (self.other, self.mine)
+        shapes, others = (rest, free) if stacked == GOLD else (free, rest)
+        width = len(rule.theirs if stacked == GOLD else rule.gold)
+        count = len(apart) // width
+        alike = all(others[name] == others[apart[number % width]] for number, name in enumerate(apart))
+        if not alike or any(shapes[name][:1] != (count,) for name in whole):
+            return ""
+        inner = {name: shapes[name][1:] for name in whole}
+        first = {name: others[name] for name in apart[:width]}
+        plain = replace(rule, indexed="")
+        sides = (whole, apart[:width], inner, first) if stacked == GOLD else (apart[:width], whole, first, inner)
+        found = _Fitting(plain, *sides, self.settings).place()
+        if not isinstance(found, Placed):
+            return found
+        return replace(found, gold=self.mine, theirs=self.other, rule=rule, stacked=stacked, count=count)
 
-def _renamed(rule: Rule, mine: tuple[str, ...], other: tuple[str, ...], gold: Shape, theirs: Shape) -> Placed | None:
-    fits = gold == theirs and not rule.axes
-    fits = fits or (not rule.transpose and arrangement(rule.axes, gold, theirs) is not None)
-    shapes = (gold, theirs) if rule.axes or gold != theirs else None
-    return Placed(mine, other, how=BY_RULE, rule=rule, shapes=shapes) if fits else None
+    def _rows(self, wanted: Sequence[Shape], found: Sequence[Shape]) -> Placed | str:
+        """Return matrices of these shapes split or fused along their first axis."""
+        rule, settings = self.rule, self.settings
+        if any(not shape for shape in (*wanted, *found)) or len({shape[1:] for shape in (*wanted, *found)}) != 1:
+            return ""
+        my_rows, other_rows = [shape[0] for shape in wanted], [shape[0] for shape in found]
+        if sum(my_rows) != sum(other_rows):
+            return ""
+        matrices = (*rule.gold, *rule.theirs)
+        doubt = unclear(rule, dict(zip((item.name for item in matrices), (*my_rows, *other_rows), strict=True)))
+        if doubt:
+            return doubt
+        unknown = [item.heads for item in matrices if isinstance(item.heads, str) and item.heads not in settings]
+        if unknown and any(item.order != BLOCKS for item in matrices):
+            return f"the adapter's rule {rule.words} asks for {unknown[0]}, which is not a setting of the model"
+        sides = [tuple(_held(item, settings) for item in side) for side in (rule.gold, rule.theirs)]
+        sizes = common_sizes(sides[0], my_rows, sides[1], other_rows)
+        return Placed(self.mine, self.other, sides[0], sides[1], sizes, BY_RULE, rule) if sizes else ""
+
+    def _renamed(self, gold: Shape, theirs: Shape) -> Placed | None:
+        rule = self.rule
+        fits = gold == theirs and not rule.axes
+        fits = fits or (not rule.transpose and arrangement(rule.axes, gold, theirs) is not None)
+        shapes = (gold, theirs) if rule.axes or gold != theirs else None
+        return Placed(self.mine, self.other, how=BY_RULE, rule=rule, shapes=shapes) if fits else None
 
 
 def _held(matrix: Matrix, settings: Mapping[str, Any]) -> FusedMatrix:
