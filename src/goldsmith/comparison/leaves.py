@@ -15,7 +15,6 @@ from goldsmith.errors.recipe import MissingPackage
 from goldsmith.foundation.syntax import parsing
 from goldsmith.frameworks.framework import arrays_of, writer_of
 from goldsmith.gold.arrays import is_tensor
-from goldsmith.gold.files import read_payload
 from goldsmith.gold.safetensors_reader import Bfloat16, open_mapped
 
 Array = npt.NDArray[Any]
@@ -236,15 +235,13 @@ def opened(path: Path) -> Any:
         case ".npy":
             with parsing:
                 return np.load(path, mmap_mode="r", allow_pickle=False)
-        case ".npz":
-            return read_payload(path)
-        case ".pt" | ".pth":
+        case ".npz" | ".pt" | ".pth":
             return _load(path)
     raise ValueError(f"{path} cannot be compared: its name ends in none of .safetensors, .npy, .npz and .pt.")
 
 
 def _load(path: Path) -> Any:
-    library = writer_of(".pt")
+    library = writer_of(".npz" if path.suffix == ".npz" else ".pt")
     try:
         return library.arrays.load(path, mapped=True)
     except ModuleNotFoundError as missing:
