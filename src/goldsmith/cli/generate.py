@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import click
-from click.exceptions import Exit
 
 from goldsmith.cli.command import command, option
 from goldsmith.cli.gold_runs import Show, asking_of, calibration, check_gold, gold_run_options, make_gold, report_all
@@ -20,7 +19,6 @@ from goldsmith.cli.options import (
     several_assignments,
 )
 from goldsmith.cli.reports import Output, Wanted, asked_for
-from goldsmith.errors.base import COULD_NOT_RUN
 
 if TYPE_CHECKING:
     from goldsmith.courses.layout.layout import Assignment
@@ -98,14 +96,11 @@ def generate(
         chosen = choose(found, assignments, "generate", ask=interactive, no_color=no_color)
         show = Show(Output(report, "gold", wanted, no_color), verbose)
         if check:
-            given = {"seed": seed, "device": device}
-            check_gold(chosen, options, {name: it for name, it in given.items() if it is not None}, show, outcomes)
+            check_gold(chosen, options, show, outcomes, seed=seed, device=device)
         else:
             planned = {item.name: (item, _planned(item, options, interactive, no_color)) for item in chosen}
             make_gold(found, planned, asking, show, outcomes, wait=not no_wait)
         report_all(outcomes, show)
-    bad = [item.exit_code or COULD_NOT_RUN for item in outcomes if not item.ok]
-    raise Exit(max(bad, default=0))
 
 
 def _planned(assignment: Assignment, options: Options, interactive: bool, no_color: bool) -> Options:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal, NoReturn
 
 import click
+from click.exceptions import Exit
 
 from goldsmith.cli.command import Function, add_options, flag, option
 from goldsmith.cli.options import Seconds, make_progress, options_again
 from goldsmith.cli.reports import Output, report_formats
+from goldsmith.errors.base import COULD_NOT_RUN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -93,12 +95,12 @@ class Show:
 def check_gold(
     chosen: Sequence[Assignment | Target],
     options: Options,
-    given: Mapping[str, Any],
     show: Show,
     outcomes: list[Outcome],
+    **wanted: int | str | None,
 ) -> None:
-    """Find what would change, without writing anything there; with the seed and on the device that the gold was
-    made with, unless others are `given`."""
+    """Find what would change, without writing anything there; with the `seed` and on the `device` that the gold was
+    made with, unless others are wanted."""
     import msgspec
 
     from goldsmith.courses.layout.resolve import resolve
@@ -107,6 +109,7 @@ def check_gold(
     from goldsmith.workspace.temporary import private_folder
 
     progress = make_progress(show.no_color, verbose=show.verbose)
+    given = {name: value for name, value in wanted.items() if value is not None}
     for assignment in chosen:
         target = resolve(assignment)
         same = msgspec.structs.replace(as_recorded(target, options), **given)
@@ -202,9 +205,11 @@ def _report(outcome: Outcome, show: Show, *, after: bool) -> None:
     show.output.show(outcome)
 
 
-def report_all(outcomes: list[Outcome], show: Show) -> None:
+def report_all(outcomes: list[Outcome], show: Show) -> NoReturn:
+    """Give all outcomes in the formats that were asked for, and exit by the worst of them."""
     show.output.finish(outcomes, ok=all(item.ok for item in outcomes))
     if len(outcomes) > 1 and show.output.is_shown:
         from goldsmith.render.summary import Summary
 
         Summary(show.output.console).show_table(outcomes)
+    raise Exit(max((item.exit_code or COULD_NOT_RUN for item in outcomes if not item.ok), default=0))

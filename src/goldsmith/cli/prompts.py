@@ -156,19 +156,16 @@ def ask_about_edits(name: str, count: int, *, no_color: bool = False) -> str:
     return _answered(answer)
 
 
-def _one(question: str, rows: Sequence[Row], **more: Any) -> Any:
+def _one(question: str, rows: Sequence[Row], ask: Callable[..., Any] = ask_one, **more: Any) -> Any:
     """Ask, with Ctrl-C the same as Esc: nothing has begun yet."""
     try:
-        return ask_one(question, rows, **more)
+        return ask(question, rows, **more)
     except KeyboardInterrupt:
         return None
 
 
 def _several(question: str, rows: Sequence[Row], **more: Any) -> list[Any]:
-    try:
-        return ask_several(question, rows, **more)
-    except KeyboardInterrupt:
-        return []
+    return _one(question, rows, ask_several, **more) or []
 
 
 def _answered(answer: Answer | None) -> Answer:

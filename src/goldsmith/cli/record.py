@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from click.exceptions import Exit
-
 from goldsmith.cli.command import argument, command, option
 from goldsmith.cli.gold_runs import Show, asking_of, calibration, check_gold, gold_run_options, make_gold, report_all
 from goldsmith.cli.options import at_a_terminal, output_options, report_errors
 from goldsmith.cli.reports import Output, Wanted, asked_for
-from goldsmith.errors.base import COULD_NOT_RUN
 
 if TYPE_CHECKING:
     from goldsmith.generate.outcome import Outcome
@@ -95,13 +92,8 @@ def record(
                 calibrate=calibration(target.calibrate, calibrate),
             )
             if check:
-                given = {"seed": seed, "device": device}
-                check_gold(
-                    [target], options, {name: it for name, it in given.items() if it is not None}, show, outcomes
-                )
+                check_gold([target], options, show, outcomes, seed=seed, device=device)
             else:
                 planned = {target.name: (target, options)}
                 make_gold(target.project, planned, asking, show, outcomes, wait=not no_wait)
         report_all(outcomes, show)
-    bad = [item.exit_code or COULD_NOT_RUN for item in outcomes if not item.ok]
-    raise Exit(max(bad, default=0))
