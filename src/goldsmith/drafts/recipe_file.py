@@ -22,9 +22,9 @@ class Names:
         return module.removeprefix(self.prefix)
 
 
-def head_of(drafts: Sequence[DraftCase], names: Names, extra: str = "") -> str:
+def head_of(drafts: Sequence[DraftCase], names: Names) -> str:
     """Write the imports of these cases."""
-    text = "\n".join([*(draft.text() for draft in drafts), extra])
+    text = "\n".join(draft.text() for draft in drafts)
     used = {(names.short(module), name) for draft in drafts for module, name in draft.imports}
     folders = list(dict.fromkeys(filter(None, (names.searches.get(module) for module, _ in sorted(used)))))
     lines = []

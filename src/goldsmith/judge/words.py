@@ -211,12 +211,12 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def module_lines(case: CaseVerdict, place: str = "", gold: str = "gold") -> list[str]:
+def module_lines(case: CaseVerdict, place: str = "") -> list[str]:
     """Describe the calls that go wrong in one case and those that are right alone, in the order in which they ran.
-    `place` is where the first of them is defined, `gold` what to call the side that is right."""
+    `place` is where the first of them is defined."""
     if case.kind == "stub":
         return []  # its reason says it all
-    lines = source_lines(case, place, gold)
+    lines = source_lines(case, place)
     corrected = corrected_line(case)
     if corrected:
         return [*lines, corrected]

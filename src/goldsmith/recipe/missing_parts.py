@@ -43,12 +43,12 @@ class MissingPart:
         return self._refuse()
 
 
-def imported_from(file: str, *, depth: int = 1) -> bool:
+def imported_from(file: str) -> bool:
     """Say whether the code that imports a module or a name of it is in `file`.
 
     Frames of the import system and of our own importers in between are skipped.
     """
-    frame = sys._getframe(depth + 1)
+    frame = sys._getframe(2)
     while frame is not None:
         name = frame.f_code.co_filename
         if name == file:

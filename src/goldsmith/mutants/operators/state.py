@@ -47,7 +47,7 @@ def norm_of_each(site: Site) -> Iterator[Edit | None]:
     if one is None or made is None:
         return
     if _is_norm_of_all(site, loop, node.id, made):
-        yield site.replace(node, _norm_of(site, one))
+        yield site.replace(node, _norm_of(one))
         return
     for item in ast.walk(made):  # `scale = most / (total + eps)`
         if isinstance(item, ast.Name):
@@ -55,7 +55,7 @@ def norm_of_each(site: Site) -> Iterator[Edit | None]:
             if total is not None and _is_norm_of_all(site, loop, item.id, total):
                 text, at = site.text(made), site.source.span(item)[0] - site.source.span(made)[0]
                 end = at + len(item.id)
-                yield site.replace(node, f"{text[:at]}{_norm_of(site, one)}{text[end:]}")
+                yield site.replace(node, f"{text[:at]}{_norm_of(one)}{text[end:]}")
                 return
 
 
@@ -102,7 +102,7 @@ def _is_in(node: ast.expr, other: ast.expr) -> bool:
     return any(isinstance(item, ast.Name) and item.id == identifier(node) for item in ast.walk(other))
 
 
-def _norm_of(site: Site, gradient: str) -> str:
+def _norm_of(gradient: str) -> str:
     return f"({gradient} ** 2).sum() ** 0.5"
 
 
