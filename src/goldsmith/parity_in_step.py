@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from goldsmith.errors.parity import NotCallable
+from goldsmith.foundation.wording import some_of
 from goldsmith.frameworks.framework import conditions, is_module, models_of, without_gradients
 from goldsmith.frameworks.protocols import Models
 from goldsmith.frameworks.randomness import random_state_kept
@@ -236,9 +237,8 @@ def _modules_of(problem: CannotPlace, described: tuple[Described, Described]) ->
     ):
         names = dict.fromkeys(name.rpartition(".")[0] for name in weights)
         listed = [f"{name} ({item.modules[name]})" if name else item.name for name in names if name in item.modules]
-        more = f" and {len(listed) - _LISTED} more" if len(listed) > _LISTED else ""
         if listed:
-            found.append(f"They belong to {', '.join(listed[:_LISTED])}{more} of the {side}")
+            found.append(f"They belong to {some_of(listed, _LISTED)} of the {side}")
     return found
 
 

@@ -16,6 +16,13 @@ def and_more(items: Sized) -> str:
     return f" (and {len(items) - 1} more)" if len(items) > 1 else ""
 
 
+def some_of(items: Iterable[str], most: int, between: str = ", ") -> str:
+    """Return the first items, and how many more there are: `a, b and 3 more`."""
+    found = list(items)
+    more = f" and {len(found) - most} more" if len(found) > most else ""
+    return between.join(found[:most]) + more
+
+
 def nearest(wanted: str, known: Iterable[str], *, cutoff: float = 0.6) -> list[str]:
     """Return the known name that `wanted` probably means; none if two are as near, as hw-1 and hw-2 are to hw-9."""
     import difflib

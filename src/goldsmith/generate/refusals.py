@@ -14,6 +14,7 @@ from goldsmith.errors.base import GoldsmithError
 from goldsmith.errors.gold import CannotWrite, CopyDisagrees, CopyFailsInSandbox, GoldRefused, TrialsFailed
 from goldsmith.foundation.atomic_files import write_durably
 from goldsmith.foundation.syntax import syntax_tree
+from goldsmith.foundation.wording import some_of
 from goldsmith.generate.interface_check import INTERFACE
 from goldsmith.gold.checks import Check
 from goldsmith.gold.files import REFERENCE_SUFFIX, TRACE_SUFFIX
@@ -45,10 +46,9 @@ def refusal(assignment: str, problems: Sequence[str], keys: Sequence[str], cases
 
 
 def _drift_hint(assignment: str, parts: Sequence[str]) -> str:
-    keys = ", ".join(f'"{part}" = "why"' for part in parts[:_MAX_NAMED])
-    more = f" and {len(parts) - _MAX_NAMED} more" if len(parts) > _MAX_NAMED else ""
+    keys = some_of((f'"{part}" = "why"' for part in parts), _MAX_NAMED)
     name = assignment if re.fullmatch(r"[A-Za-z0-9_-]+", assignment) else f'"{assignment}"'
-    return f"{keys}{more} below [assignment.{name}.allow-drift] in goldsmith.toml"
+    return f"{keys} below [assignment.{name}.allow-drift] in goldsmith.toml"
 
 
 def is_refused(error: GoldsmithError, file: str) -> bool:

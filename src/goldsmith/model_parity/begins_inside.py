@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from goldsmith.foundation.wording import some_of
 from goldsmith.judge.localisation import NEVER_CALLED
 from goldsmith.judge.trace_pairs import TracePair
 from goldsmith.judge.traces import Call, distance, in_order_of_return
@@ -54,7 +55,7 @@ def begin_inside(
             found[source.name] = msgspec.structs.replace(source, source=False)
             unknown = _not_judged(pair, place, judged, apart)
         inside.add(place.module)
-        listed = ", ".join(unknown[:_LISTED]) + (f" and {len(unknown) - _LISTED} more" if unknown[_LISTED:] else "")
+        listed = some_of(unknown, _LISTED)
         why = "the difference begins inside it" + (f", where {listed} could not be judged" if listed else "")
         found[place.module] = _source(source, pair, place, kinds, why)
     order = {call.module: number for number, call in enumerate(in_order_of_return(pair.gold))}

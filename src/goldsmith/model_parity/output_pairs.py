@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from goldsmith.foundation.wording import some_of
 from goldsmith.runs.implementation import OUTPUT
 from goldsmith.runs.run import Run
 
@@ -129,8 +130,7 @@ def _outputs(ran: Run) -> dict[str, Any]:
 
 
 def _described(values: Mapping[str, Any]) -> str:
-    listed = [f"{_short(path) or 'one'}: {shape_words(value)}" for path, value in list(values.items())[:_LISTED]]
-    return ", ".join(listed) + (f" and {len(values) - _LISTED} more" if len(values) > _LISTED else "")
+    return some_of((f"{_short(path) or 'one'}: {shape_words(value)}" for path, value in values.items()), _LISTED)
 
 
 def shape_of(value: Any) -> tuple[int, ...]:

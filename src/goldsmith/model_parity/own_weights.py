@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from goldsmith.foundation.wording import some_of
 from goldsmith.model_parity.both_sides import BothSides
 from goldsmith.runs.implementation import Loaded, LoadRequest
 from goldsmith.weights.guesses import guess_places
@@ -36,10 +37,11 @@ class OwnWeights:
         if not self.held:
             return ["the candidate holds none of the reference's weights: both were left with their own"]
         found = []
-        if self.loaded.other:
-            found.append(f"the candidate holds other numbers than the reference's {_some(self.loaded.other)}")
-        if self.missing:
-            found.append(f"nothing in the candidate holds the numbers of the reference's {_some(list(self.missing))}")
+        other, missing = some_of(self.loaded.other, _LISTED), some_of(self.missing, _LISTED)
+        if other:
+            found.append(f"the candidate holds other numbers than the reference's {other}")
+        if missing:
+            found.append(f"nothing in the candidate holds the numbers of the reference's {missing}")
         if found:
             found.append("gradients of these are not compared")
         return found
@@ -88,8 +90,3 @@ def _missing(
 ) -> dict[str, tuple[int, ...]]:
     placed = {name for mine, _ in loaded.placed for name in mine} | set(loaded.excused)
     return {name: shapes[name] for name in wanted if name not in placed}
-
-
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-    return ", ".join(names[:_LISTED]) + more

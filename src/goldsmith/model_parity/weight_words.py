@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from goldsmith.foundation.wording import some_of
 from goldsmith.model_parity.result import PROVEN, CarriedWeights
 from goldsmith.weights.placement import size_words
 
@@ -15,10 +16,10 @@ def guess_notes(carried: CarriedWeights, reasons: Iterable[str] = ()) -> list[st
     found = []
     guess = carried.guess
     if guess is not None:
-        pairs = f": {_some(guess.pairs)}" if guess.pairs else ""
+        pairs = f": {some_of(guess.pairs, _LISTED)}" if guess.pairs else ""
         by = f"by {_and(guess.by)}"
         if guess.sure == PROVEN:
-            found.append(f"weights were placed by a guess, which the outputs confirm: {_some(guess.pairs)}")
+            found.append(f"weights were placed by a guess, which the outputs confirm: {some_of(guess.pairs, _LISTED)}")
         else:
             agree = f", {guess.right} of {guess.of} modules agree by it" if guess.of else ""
             found.append(f"weights were placed by a guess, {by}{pairs}. It is {guess.sure}, not proven{agree}")
@@ -39,16 +40,8 @@ def agrees_without(carried: CarriedWeights) -> str:
     )
 
 
-def listed_sizes(shapes: Mapping[str, tuple[int, ...]], most: int = 6) -> str:
-    names = [f"{name} ({size_words(shape)})" for name, shape in shapes.items()]
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
-
-
-def _some(words: Iterable[str]) -> str:
-    listed = list(words)
-    more = f" and {len(listed) - _LISTED} more" if len(listed) > _LISTED else ""
-    return ", ".join(listed[:_LISTED]) + more
+def listed_sizes(shapes: Mapping[str, tuple[int, ...]]) -> str:
+    return some_of((f"{name} ({size_words(shape)})" for name, shape in shapes.items()), 6)
 
 
 def _and(words: Iterable[str]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection
 
+from goldsmith.foundation.wording import some_of
 from goldsmith.judge.references import REFERENCES_DIFFER
 from goldsmith.judge.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, INCONCLUSIVE
 from goldsmith.model_parity.reference_words import agreed_words, moved_words, singled_out_words
@@ -44,7 +45,7 @@ def _judgement(report: ParityReport) -> str:
         return f"agrees with {report.reference} in {names}{condition}"
     if report.outcome == DIFFERS:
         wrong = [case.name for case in report.cases if case.outcome == DIFFERS]
-        where = ", ".join(wrong[:3]) + (f" and {len(wrong) - 3} more" if len(wrong) > 3 else "")
+        where = some_of(wrong, 3)
         guess = ", with weights placed by a guess" if is_guessed(report) else ""
         return f"differs from {report.reference} in {where}{_where_it_begins(report)}{guess}"
     if report.outcome == INCONCLUSIVE:
@@ -59,7 +60,7 @@ def arrangement(loaded: Loaded) -> str:
     names = list(dict.fromkeys(map(_in_all_layers, loaded.arranged)))
     verb = "is stored" if len(loaded.arranged) == 1 else "are stored"
     how = {"": "the other way round", ALTERNATING: "head by head", BY_PIXEL: "pixel by pixel"}
-    return f"{_some(names)} {verb} {how.get(loaded.layout, f'as the layout {loaded.layout!r} says')}"
+    return f"{some_of(names, _SHOWN)} {verb} {how.get(loaded.layout, f'as the layout {loaded.layout!r} says')}"
 
 
 def unseen_words(described: Described, called: Collection[str], side: str) -> str:
@@ -68,7 +69,7 @@ def unseen_words(described: Described, called: Collection[str], side: str) -> st
     missing = [name for name in described.modules if name and name in owners and name not in called]
     if not described.unseen or not missing:
         return ""
-    return f"calls of {_some(missing)} of the {side} were not seen; {described.unseen}, none can be"
+    return f"calls of {some_of(missing, _SHOWN)} of the {side} were not seen; {described.unseen}, none can be"
 
 
 def _in_all_layers(name: str) -> str:
@@ -120,13 +121,13 @@ def module_summary(report: ParityReport) -> list[str]:
     )
     victims = _labels(report, VICTIM)
     if victims:
-        lines.append(f"victims, right when given the reference's inputs: {_some(victims)}")
+        lines.append(f"victims, right when given the reference's inputs: {some_of(victims, _SHOWN)}")
     unpaired = [f"{item.name or 'all'} ({item.kind})" for item in report.modules if item.role == UNPAIRED]
     if unpaired:
-        lines.append(f"modules of the reference without a partner: {_some(unpaired)}")
+        lines.append(f"modules of the reference without a partner: {some_of(unpaired, _SHOWN)}")
     unknown = _labels(report, UNKNOWN)
     if unknown and report.outcome != AGREES:
-        lines.append(f"not judged: {_some(unknown)}")
+        lines.append(f"not judged: {some_of(unknown, _SHOWN)}")
     return lines
 
 
@@ -140,10 +141,6 @@ def built_with_lines(report: ParityReport) -> list[str]:
 
 def _labels(report: ParityReport, role: str) -> list[str]:
     return [item.label for item in report.modules if item.role == role]
-
-
-def _some(names: list[str]) -> str:
-    return ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
 
 
 def sources(report: ParityReport) -> list[ModuleParity]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import difflib
 import shlex
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Literal, cast
 
@@ -22,7 +22,7 @@ from goldsmith.courses.scaffold.new_plan import KINDS, Kind
 from goldsmith.errors.base import GoldsmithError
 from goldsmith.errors.scaffold import OBSTACLES
 from goldsmith.foundation.log_injection import say
-from goldsmith.foundation.wording import count_of
+from goldsmith.foundation.wording import count_of, some_of
 from goldsmith.render.console import print_difference, print_line, print_table
 
 FileOutcome = Literal["written", "left", "unchanged", "kept", "skipped", "by-hand"]
@@ -43,6 +43,7 @@ _PARTS = {
     "public.py": "tests that students run themselves",
     "internal.py": "tests against the gold, for staff",
 }
+_MOST_NAMES = 6
 _REASONS = {
     "yours": "exists already, and is not as goldsmith would write it: it stays as it is",
     **OBSTACLES,
@@ -257,14 +258,15 @@ def found_lines(course: Course, layout: Layout | None) -> list[str]:
     """Say where things are, with the evidence: assignments, solutions, tests, and where gold will go."""
     config = course.config
     names = [item.name for item in course.assignments()]
+    listed = some_of(names, _MOST_NAMES)
     answered = [item.name for item in course.assignments() if _has_solution(item)]
     found = layout.found if layout is not None else {}
     if course.whole_assignment:
         first = f"assignments: the whole repository is one, {course.whole_assignment} (1)"
     elif layout is not None and layout.beside:
-        first = f"assignments: {_folders(item.starter for item in layout.beside)} ({len(names)}): {_listed(names)}"
+        first = f"assignments: {_folders(item.starter for item in layout.beside)} ({len(names)}): {listed}"
     elif names:
-        first = f"assignments: {_folder(config.assignments)} ({len(names)}): {_listed(names)}"
+        first = f"assignments: {_folder(config.assignments)} ({len(names)}): {listed}"
     else:
         first = f"assignments: none found yet; they go into {_folder(config.assignments)}"
     second = f"solutions: {_folder(config.solutions)} ({len(answered)})"
@@ -296,12 +298,7 @@ def _folder(name: str) -> str:
 
 
 def _folders(names: Iterable[str]) -> str:
-    return _listed([_folder(name) for name in names])
-
-
-def _listed(names: Sequence[str]) -> str:
-    most = 6
-    return ", ".join(names) if len(names) <= most else f"{', '.join(names[:most])} and {len(names) - most} more"
+    return some_of(map(_folder, names), _MOST_NAMES)
 
 
 def kind_words() -> dict[str, str]:

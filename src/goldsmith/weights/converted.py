@@ -7,11 +7,12 @@ trained weights can then be brought back, and modules be paired.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
+from goldsmith.foundation.wording import some_of
 from goldsmith.frameworks.framework import are_equal, arrays_of
 from goldsmith.gold.arrays import dtype_name, is_array, numbers_of
 from goldsmith.gold.facts import WeightFacts
@@ -112,7 +113,7 @@ class ConvertedModel:
         given = {name: next((other for other in names if other in values), None) for name, names in groups.items()}
         missing = [name for name, other in given.items() if other is None]
         if missing:
-            raise CannotConvert(f"it has no values for the candidate's {_listed(missing)}")
+            raise CannotConvert(f"it has no values for the candidate's {some_of(missing, _LISTED)}")
         targets = {name: item for name, item in self._every().items() if name in values}
         for name, item in targets.items():
             if tuple(item.shape) != tuple(values[name].shape):
@@ -125,7 +126,7 @@ class ConvertedModel:
                 raise CannotConvert(f"its {both[0]} and {odd} differ, and are one weight in the candidate")
         strange = [name for name in values if name not in targets]
         if strange:
-            self.notes = [f"convert also returns {_listed(strange)}, which the candidate does not have"]
+            self.notes = [f"convert also returns {some_of(strange, _LISTED)}, which the candidate does not have"]
         self._write({name: values[name] for name in targets})
 
     def _parameters(self) -> dict[str, Any]:
@@ -226,8 +227,3 @@ def _as(numbers: Any, template: Any) -> Any:
 
 def _size(item: Any) -> int:
     return math.prod(item.shape)
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-    return ", ".join(names[:_LISTED]) + more

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
+from goldsmith.foundation.wording import some_of
 from goldsmith.gold.facts import WeightFacts
 from goldsmith.runs.implementation import KERNEL, LINEAR, OTHER, TABLE, Described, GuessedRule
 from goldsmith.weights.axes import TURNED, Shape
@@ -71,8 +72,8 @@ class WeightGuess:
     def differs_from(self, other: WeightGuess) -> str:
         """Say in which pairs a guess is not the other."""
         known = {pair.words for pair in other.pairs}
-        words = list(dict.fromkeys(pair.words for pair in self.pairs if pair.words not in known))
-        return ", ".join(words[:_SHOWN]) + (f" and {len(words) - _SHOWN} more" if len(words) > _SHOWN else "")
+        words = dict.fromkeys(pair.words for pair in self.pairs if pair.words not in known)
+        return some_of(words, _SHOWN)
 
 
 def _new(rules: Iterable[GuessedRule]) -> Iterator[GuessedRule]:

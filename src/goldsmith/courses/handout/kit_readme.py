@@ -7,6 +7,7 @@ from string import Template
 
 from goldsmith.courses.handout.case_sketches import CaseKit
 from goldsmith.courses.layout.layout import Assignment
+from goldsmith.foundation.wording import some_of
 
 _TEXT = Template("""\
 # Check $assignment yourself
@@ -57,5 +58,4 @@ def kit_readme(assignment: Assignment, cases: Sequence[CaseKit], left_out: Mappi
 
 def _names(case: CaseKit) -> str:
     """Return the names of records without a sketch, as the recipe calls them, a few of them."""
-    labels = [case.answers.entry.label(path).partition(".")[2] for path in case.answers.left_out]
-    return ", ".join(labels[:3]) + (f" and {len(labels) - 3} more" if len(labels) > 3 else "")
+    return some_of((case.answers.entry.label(path).partition(".")[2] for path in case.answers.left_out), 3)
