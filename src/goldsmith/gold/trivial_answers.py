@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from goldsmith.gold.advice import Advice
 from goldsmith.gold.arrays import is_array, judged_part, leaves_of, numbers_of
@@ -20,7 +19,10 @@ from goldsmith.gold.load import GoldCase
 from goldsmith.gold.manifest import TensorEntry
 from goldsmith.gold.tolerances import Tolerance, tolerance_ratio
 
-Array = npt.NDArray[np.float64]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Array = npt.NDArray[np.float64]
 
 _ALLOWED = ("hollow", "constant")
 _ALIKE = 0.1

@@ -12,10 +12,9 @@ import hashlib
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from goldsmith.errors.recipe import RecipeMisuse
 from goldsmith.frameworks.framework import library_of
@@ -23,7 +22,10 @@ from goldsmith.frameworks.randomness import random_state_kept
 from goldsmith.gold.arrays import is_array, is_floating, numbers_of
 from goldsmith.recipe.seeding import seed_everything
 
-Array = npt.NDArray[np.float64]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Array = npt.NDArray[np.float64]
 
 SEEDS = 48
 """How many models are built. A weight of 500 elements then has its spread known to half a percent."""
