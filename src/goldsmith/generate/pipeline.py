@@ -27,7 +27,7 @@ from goldsmith.generate.measure_tolerances import Measured, measure
 from goldsmith.generate.options import Options
 from goldsmith.generate.outcome import UNCHANGED, Outcome
 from goldsmith.generate.previous_gold import PreviousGold, redraw_notes, redrawn_cases
-from goldsmith.generate.recording import Recording, file_entry
+from goldsmith.generate.recording import Recording
 from goldsmith.generate.refusals import leave_out, refusal, refuse_failed
 from goldsmith.generate.sources import Sources, StatSnapshot, hash_sources
 from goldsmith.generate.starter_diff import written_parts
@@ -38,7 +38,7 @@ from goldsmith.gold.advice import Advice, advise, drop_silenced
 from goldsmith.gold.checks import Check, check_tolerances, verify
 from goldsmith.gold.diff import TensorChange, gold_changes
 from goldsmith.gold.load import GoldCase
-from goldsmith.gold.manifest import MANIFEST
+from goldsmith.gold.manifest import MANIFEST, FileEntry
 from goldsmith.gold.publish import Staging
 from goldsmith.gold.trivial_answers import find_hollow, hollow_advice, hollow_problems
 from goldsmith.process.launcher import Watcher, run_parallel
@@ -335,7 +335,7 @@ def _contents(
         run.notes.append(f"{run.noise.sentence()}: noise, so the gold stays as it is ({where})")
     run.notes += written_again(movements, kept)
     contents = assemble(previous, kept, result, recordings, measured, sources, reads, run.code)
-    run.files = [file_entry(path) for path in contents.paths]
+    run.files = [FileEntry.of(path) for path in contents.paths]
     return contents
 
 

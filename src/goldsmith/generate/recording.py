@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from goldsmith.gold.facts import CaseFacts
-from goldsmith.gold.files import file_digest
 from goldsmith.gold.manifest import FileEntry
 from goldsmith.process.messages import KeptCase
 from goldsmith.targets.target import Placement
@@ -37,15 +36,6 @@ class Recording:
 def case_files(case: CaseFacts) -> list[str]:
     """List the names of the files that a case wrote."""
     return [name for name in (case.file.name, case.trace) if name]
-
-
-def file_entry(path: Path) -> FileEntry:
-    """Describe a file; a missing one counts as empty."""
-    return (
-        FileEntry(path.name, path.stat().st_size, file_digest(path))
-        if path.is_file()
-        else content_entry(path.name, b"")
-    )
 
 
 def content_entry(name: str, content: bytes) -> FileEntry:

@@ -8,7 +8,7 @@ from pathlib import Path
 from goldsmith.comparison.bitwise import bit_differences
 from goldsmith.foundation.wording import and_more
 from goldsmith.generate.options import Options
-from goldsmith.generate.recording import Recording, case_files, file_entry
+from goldsmith.generate.recording import Recording, case_files
 from goldsmith.gold.checks import Evidence
 from goldsmith.gold.files import read_payload
 from goldsmith.gold.manifest import FileEntry
@@ -19,7 +19,7 @@ def gather(mode: str, recordings: Sequence[Recording], options: Options) -> Evid
     files: dict[str, FileEntry] = {}
     disagreements: dict[str, str] = {}
     for item in recordings:
-        own = {name: file_entry(item.first / name) for case in item.cases for name in case_files(case)}
+        own = {name: FileEntry.of(item.first / name) for case in item.cases for name in case_files(case)}
         disagreements |= _disagreements(item, own)
         files |= own
     return Evidence(
@@ -40,7 +40,7 @@ def _disagreements(recording: Recording, files: Mapping[str, FileEntry]) -> dict
         for name in case_files(case):
             if not (second / name).is_file():
                 found[case.name] = f"case {case.name}: the second run did not write {name}"
-            elif files[name] != file_entry(second / name):
+            elif files[name] != FileEntry.of(second / name):
                 found.setdefault(case.name, f"case {case.name}: {_first_difference(first / name, second / name)}")
     for name in recording.unsteady:
         found[name] = f"case {name}: it draws other inputs or weights in a second run; is a random source unseeded?"

@@ -127,6 +127,14 @@ class FileEntry(msgspec.Struct, frozen=True):
     sha256: str
     """Hash of its content."""
 
+    @classmethod
+    def of(cls, path: Path) -> FileEntry:
+        """Describe a file; a missing one counts as empty."""
+        if not path.is_file():
+            return cls(path.name, 0, hashlib.sha256().hexdigest())
+        with path.open("rb") as file:
+            return cls(path.name, path.stat().st_size, hashlib.file_digest(file, "sha256").hexdigest())
+
 
 class CheckEntry(msgspec.Struct, frozen=True):
     """One check that was made before the gold was published."""

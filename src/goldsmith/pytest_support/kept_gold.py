@@ -21,14 +21,13 @@ from goldsmith.foundation.beneath import first_link
 from goldsmith.foundation.nested import leaves_in, walk
 from goldsmith.foundation.ownership import remove_tree
 from goldsmith.frameworks.framework import framework_of
-from goldsmith.generate.recording import file_entry
 from goldsmith.gold.arrays import is_array
 from goldsmith.gold.choices import Choice
 from goldsmith.gold.facts import WeightFacts
 from goldsmith.gold.files import NOISY_PREFIX, REFERENCE_SUFFIX, read_back, write_arrays, write_payload
 from goldsmith.gold.labels import from_texts
 from goldsmith.gold.load import Gold, GoldCase, load_gold
-from goldsmith.gold.manifest import MANIFEST, Calibration, Manifest, Stamp, TensorEntry, encode
+from goldsmith.gold.manifest import MANIFEST, Calibration, FileEntry, Manifest, Stamp, TensorEntry, encode
 from goldsmith.gold.payload import from_file
 from goldsmith.gold.publish import Staging
 from goldsmith.gold.tolerances import Tolerance
@@ -312,12 +311,12 @@ def _fill(staging: Staging, place: KeptPlace, new: ToKeep, about: Mapping[str, s
         raise CannotWrite(place.folder, error.strerror or str(error)) from None
     except (TypeError, ValueError) as error:
         raise CannotKeep(f"the value does not fit into a file ({error})", "convert it to usual dtypes") from None
-    files = [file_entry(path)]
+    files = [FileEntry.of(path)]
     noisy = {NOISY_PREFIX + name: item for name, item in new.noisy.items()}
     beside = {**new.reference, **noisy, **new.choice_arrays}
     if beside:
         write_arrays(beside, staging.folder / f"{_STEM}{REFERENCE_SUFFIX}")
-        files.append(file_entry(staging.folder / f"{_STEM}{REFERENCE_SUFFIX}"))
+        files.append(FileEntry.of(staging.folder / f"{_STEM}{REFERENCE_SUFFIX}"))
     entry = new.entry(place.case, read_back(path), {**about, LABELS: labels}, files[1].name if beside else None)
     leaves = dict(walk(payload))
     tensors = tuple(_with_numbers(item, leaves.get(item.path)) for item in entry.tensors)

@@ -11,12 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from goldsmith.generate.recording import file_entry
 from goldsmith.gold.checks import Evidence, verify
 from goldsmith.gold.facts import Environment
 from goldsmith.gold.inspect_gold import inspect_gold
 from goldsmith.gold.load import load_gold
-from goldsmith.gold.manifest import MANIFEST, Manifest, Provenance, Stamp, case_entry, encode
+from goldsmith.gold.manifest import MANIFEST, FileEntry, Manifest, Provenance, Stamp, case_entry, encode
 from goldsmith.recipe.case import Case
 from goldsmith.recipe.decorators import CaseDefinition
 from goldsmith.worker.record_session import Session
@@ -54,7 +53,7 @@ def recorded(folder: Path, recipe: list[tuple[dict[str, Any], dict[str, Any]]]) 
     definitions = [CaseDefinition(f"case_{at}", "output", function(*item), ANY) for at, item in enumerate(recipe)]
     session = Session(folder, seed=5)
     session.run(definitions)
-    files = {case.file.name: file_entry(folder / case.file.name) for case in session.facts}
+    files = {case.file.name: FileEntry.of(folder / case.file.name) for case in session.facts}
     evidence = Evidence(mode="cases", seed=5, cases=session.facts, files=files, disagreements={})
     assert [check.problems for check in verify(evidence) if not check.ok] == []
     manifest = Manifest(
