@@ -256,3 +256,20 @@ def test_what_an_interrupted_run_left_is_compared_with_the_last_that_came_to_its
     other_gold(course)
     (course.root / FOLDER / "feedback/ada.md").write_text("half a run")
     assert moves(course)["ada"] == (3.0, 2.0, ["scaled"], [("gold", -1.0)])
+
+
+def test_diff_says_how_many_points_gold_that_was_changed_has_moved(course: CourseOnDisk) -> None:
+    for arguments in (["init", "-q"], ["add", "-A", "-f", "."], ["commit", "-qm", "gold"]):
+        course.git(*arguments)
+    other_gold(course)
+    assert course.run("diff", "hw1", "HEAD").last_line == "hw1: 1 tensor changed since HEAD."
+    grade(course, "--dry-run")
+    run = course.run("diff", "hw1", "HEAD")
+    assert run.last_line == "hw1: 1 tensor changed since HEAD, and 3 of 3 submissions change their points."
+    assert course.run("diff", "hw1", "HEAD", "--json").json["assignments"][0]["points"] == (
+        {"changed": 3, "known": 3, "submissions": 3}
+    )
+    course.git("checkout", "--", "tests")
+    assert course.run("diff", "hw1").last_line == (
+        "hw1: 1 tensor changed by regenerating, and 3 of 3 submissions would change their points."
+    )

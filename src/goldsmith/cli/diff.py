@@ -52,14 +52,21 @@ def diff(
         ask = at_a_terminal() and not json
         chosen = choose_subject(course, name, "diff", ask=ask, no_color=no_color)
 
+        from goldsmith.courses.grade.points_change import points_change
+        from goldsmith.courses.layout.layout import Assignment
         from goldsmith.courses.layout.resolve import resolve
-        from goldsmith.generate.gold_difference import difference_by_regenerating, difference_since
+        from goldsmith.generate.gold_difference import PointsChange, difference_by_regenerating, difference_since
 
         target = resolve(chosen)
+
+        def points(gold: Path) -> PointsChange | None:
+            return points_change(chosen, target.gold, gold) if isinstance(chosen, Assignment) else None
+
         if revision:
-            found = difference_since(target, revision)
+            found = difference_since(target, revision, points)
         else:
-            found = difference_by_regenerating(target, make_progress(no_color), exact=exact, redraw=redraw)
+            shown = make_progress(no_color)
+            found = difference_by_regenerating(target, shown, exact=exact, redraw=redraw, points=points)
         output.show(found)
         output.finish([found])
     raise Exit(AGAINST if found.changes else 0)

@@ -33,7 +33,8 @@ def show_difference(console: Console, found: GoldDifference) -> None:
         print_line(console, Text(f"Note: {note}.", "yellow"))
     what = f"since {found.revision}" if found.revision else "by regenerating"
     count = count_of(len(found.changes), "tensor") if found.changes else "no tensor"
-    print_line(console, Text(f"{found.name}: {count} changed {what}.", "bold"))
+    points = f", and {found.points_words}" if found.points else ""
+    print_line(console, Text(f"{found.name}: {count} changed {what}{points}.", "bold"))
 
 
 def show_proof(console: Console, proof: Proof) -> None:

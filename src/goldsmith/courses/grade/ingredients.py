@@ -12,6 +12,7 @@ from goldsmith.check.request import open_gold
 from goldsmith.courses.grade.grades import UNSANDBOXED
 from goldsmith.generate.cache_key import BEARING, content_key, verdict_inputs
 from goldsmith.generate.sources import recipe_hash
+from goldsmith.gold.manifest import Manifest
 from goldsmith.sandbox.capabilities import probe
 from goldsmith.targets.target import Submission
 
@@ -59,18 +60,25 @@ def version_words(method: int) -> str:
     return f"{__version__}, method {method}"
 
 
-def ingredients_of(grader: Grader, method: int) -> Ingredients:
-    """Look at the files as they are now."""
-    target = grader.target
-    manifest = open_gold(target, Submission(""), allow_stale=grader.allow_stale).manifest
-    sources, adapter, settings, shared, versions = verdict_inputs(target, manifest)
+def gold_hashes(manifest: Manifest) -> tuple[str, str]:
+    """Return the hashes of gold's values, and of its tolerances."""
     cases = manifest.cases
     tolerances = [[[(item.path, item.tolerance) for item in case.tensors], case.choices or ()] for case in cases]
+    values = [(case.name, case.variant, [item.sha256 for item in case.tensors]) for case in cases]
+    return content_key(values), content_key([tolerances, manifest.rulers])
+
+
+def ingredients_of(grader: Grader, method: int, manifest: Manifest | None = None) -> Ingredients:
+    """Look at the files as they are now, with the gold of another `manifest` if there is one."""
+    target = grader.target
+    manifest = manifest or open_gold(target, Submission(""), allow_stale=grader.allow_stale).manifest
+    values, tolerances = gold_hashes(manifest)
+    sources, adapter, settings, shared, versions = verdict_inputs(target, manifest)
     return Ingredients(
         goldsmith=version_words(method),
         gold=content_key(manifest),
-        values=content_key([(case.name, case.variant, [item.sha256 for item in case.tensors]) for case in cases]),
-        tolerances=content_key([tolerances, manifest.rulers]),
+        values=values,
+        tolerances=tolerances,
         recipe=recipe_hash(target.recipe),
         solution=content_key(sources[0]),
         starter=content_key(sources[1:]),
