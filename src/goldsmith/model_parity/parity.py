@@ -349,7 +349,8 @@ class _Judging:
             self.both.notes += filter(None, map(unseen_words, self.both.described, called, SIDES))
         if not differing:
             far = farthest_output(mine.values, theirs.values, self.both.pairs.paths)
-            if cases[0].outcome == INCONCLUSIVE and any(item.ties or item.unjudged for item in cases[0].chosen):
+            tied = any(item.ties or item.unjudged for item in cases[0].chosen)
+            if cases[0].outcome == INCONCLUSIVE and (tied or self.judge.in_float64.get(cases[0].name) is False):
                 found.clear_sources()  # modules return what follows from a tie
             elif runs.wide is not None:
                 cases[0], notes = found.with_small_differences(cases[0], far, self.both.request.tolerance_given)

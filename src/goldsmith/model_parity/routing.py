@@ -19,19 +19,21 @@ from goldsmith.gold.precision import computed_dtype, unit_of
 from goldsmith.judge.decision import inconclusive
 from goldsmith.judge.verdicts import AGREES, DIFFERS, CaseVerdict
 from goldsmith.model_parity.traced_choices import as_scores, returned_scores
+from goldsmith.runs.conditions import WIDE
 
 if TYPE_CHECKING:
     from goldsmith.model_parity.both_sides import Runs
     from goldsmith.model_parity.judge import ValueJudge
-    from goldsmith.model_parity.noise import Measured
+    from goldsmith.model_parity.noise import Limits, Measured
     from goldsmith.runs.implementation import Implementation
     from goldsmith.runs.requests import RunRequest
+    from goldsmith.runs.run import Run
 
 MAX_CANDIDATES, MAX_CHOSEN = 512, 8
 """How many a router chooses among, and how many it chooses, at most."""
 CHANCE, CHANCE_IN_FLOAT64 = 1e-3, 0.1
 """The chance up to which rows that tie by accident may be those that differ, over all scores that are tried; and where
-both agree in float64, which leaves nothing but rounding to blame."""
+both ran in float64: if they agree there, nothing but rounding is left to blame, and else it is doubt."""
 _TRIALS = 4
 
 
@@ -44,23 +46,26 @@ def with_routing(
     judge: ValueJudge,
 ) -> list[CaseVerdict]:
     """Return the verdicts, told as the router's tie where forward values differ by nothing else. Where both agree in
-    float64, that decides; else nothing can be said."""
+    float64, that decides; where they do not, it must be a tie there, too, and nothing can be said."""
     forward = cases[0]
     exact = judge.in_float64.get(forward.name)
-    if forward.outcome != DIFFERS or forward.kind != "values" or exact is False:
+    if forward.outcome != DIFFERS or forward.kind != "values" or (exact is False and runs.wide is None):
         return cases
-    wrong = {item.path: rows for item in forward.natural if (rows := _rows(item.path, runs, measured)) is not None}
+    sides, limits = (runs.mine, runs.theirs), measured.own
+    if exact is False and runs.wide is not None:
+        sides, limits, request = runs.wide, measured.wide, request.under(precision=WIDE)
+    wrong = {item.path: rows for item in forward.natural if (rows := _rows(item.path, sides, limits)) is not None}
     if not wrong or any(not item.agrees and item.path not in wrong for item in forward.natural):
         return cases
     found = min(_ties(list(wrong.values()), reference, request), default=None)
-    if found is None or found[0] > (CHANCE_IN_FLOAT64 if exact else CHANCE):
+    if found is None or found[0] > (CHANCE if exact is None else CHANCE_IN_FLOAT64):
         return cases
     _, name, count = found
     why = (
         f"rounding routes {count} of {max(map(len, wrong.values()))} rows otherwise than in the reference: by its own "
         f"scores in {name} there is a tie in each of them, and the rest agrees"
     )
-    return [_retold(case, why, judge.in_float64.get(case.name)) for case in cases]
+    return [_retold(case, why, None if exact is False else judge.in_float64.get(case.name)) for case in cases]
 
 
 def _retold(case: CaseVerdict, why: str, exact: bool | None) -> CaseVerdict:
@@ -74,10 +79,10 @@ def _retold(case: CaseVerdict, why: str, exact: bool | None) -> CaseVerdict:
     return inconclusive(case, why)
 
 
-def _rows(path: str, runs: Runs, measured: Measured) -> Any:
+def _rows(path: str, sides: Sequence[Run], limits: Limits) -> Any:
     """Return which rows of an output are out of tolerance; None if it has no rows, or cannot be compared."""
-    mine, theirs = (as_scores(side.values.get(path)) for side in (runs.mine, runs.theirs))
-    limit = measured.own.tolerances.get(path)
+    mine, theirs = (as_scores(side.values.get(path)) for side in sides)
+    limit = limits.tolerances.get(path)
     if mine is None or theirs is None or mine.shape != theirs.shape or mine.ndim < 2 or limit is None or not limit.max:
         return None
     off = ~(np.abs(mine - theirs) <= limit.max * limit.scale)

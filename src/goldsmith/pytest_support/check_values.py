@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
@@ -23,11 +24,11 @@ from goldsmith.errors.pytest import (
     NotInAnyOrder,
 )
 from goldsmith.foundation.git import ignored_files
-from goldsmith.foundation.nested import walk
+from goldsmith.foundation.nested import map_paths, walk
 from goldsmith.frameworks.framework import is_module
 from goldsmith.gold.arrays import is_array
 from goldsmith.gold.labels import Labels
-from goldsmith.judge.choices import judge_choices
+from goldsmith.judge.choices import judge_and_spare
 from goldsmith.judge.decision import unjudged_reason
 from goldsmith.pytest_support.call_values import Callee, CallValues, judge_call, why_undecided
 from goldsmith.pytest_support.compared_values import compare_values, in_kept_order, number_paths
@@ -235,20 +236,26 @@ class _OneCheck:
         )
         noisy = {} if options.is_own else {path: item for path, item in kept.noisy.items() if path not in own}
         tolerances = {path: item for path, item in {**measured, **own}.items() if path not in hidden or path in own}
-        found = compare_values(
-            actual,
-            gold,
+        compared = functools.partial(
+            compare_values,
+            gold=gold,
             rtol=options.rtol,
             atol=options.atol,
             tolerances=tolerances,
             noisy=noisy,
             equal_nan=options.equal_nan,
         )
+        found = compared(actual)
         if not options.is_own:
             choices = [item for item in kept.choices if item.path not in own]
-            found, chosen = judge_choices(found, dict(walk(actual)), dict(walk(gold)), choices, kept.choice_arrays)
-            if found.agrees and unjudged_reason(chosen):
-                raise GoldMismatch(f"{place.case}: inconclusive: {unjudged_reason(chosen)}\n{_next_step(place)}")
+            sides = (dict(walk(actual)), dict(walk(gold)), choices, kept.choice_arrays, "")
+            spared = judge_and_spare(
+                found, sides, lambda leaves: compared(map_paths(lambda path, leaf: leaves[path], actual))
+            )
+            doubt = unjudged_reason(spared.chosen) or spared.doubt(None)
+            if spared.comparison.agrees and doubt:
+                raise GoldMismatch(f"{place.case}: inconclusive: {doubt}\n{_next_step(place)}")
+            found = spared.comparison
         dtype, mine, theirs = "", actual, gold
         if call is not None and not options.is_own:
             found, dtype = judge_call(found, wide, reference, tolerances, noisy)

@@ -14,7 +14,7 @@ from goldsmith.gold.arrays import judged_part, leaves_of
 from goldsmith.gold.load import GoldCase
 from goldsmith.gold.row_sets import in_order_of
 from goldsmith.gold.rulers import Ruler
-from goldsmith.judge.choices import judge_choices
+from goldsmith.judge.choices import judge_and_spare
 from goldsmith.judge.criteria import Criteria
 from goldsmith.judge.decision import unjudged_reason
 from goldsmith.weights.values import snapshot
@@ -81,11 +81,15 @@ def _beside(leaves: Mapping[str, Any], case: GoldCase, name: str, ruler: Ruler |
     unknown = criteria.why_unjudged(gold)
     if unknown:
         raise GoldMismatch(f"inconclusive: {unknown}")
-    found = criteria.compare_plain(actual, gold, True, ())
-    choices, arrays = case.entry.choices or (), case.choice_arrays
-    found, chosen = judge_choices(found, actual, expected, choices, arrays, criteria.rounded_to)
-    if unjudged_reason(chosen):
-        raise GoldMismatch(unjudged_reason(chosen))
+    sides = (actual, expected, case.entry.choices or (), case.choice_arrays, criteria.rounded_to)
+
+    def compared(found: Mapping[str, Any]) -> Comparison:
+        return criteria.compare_plain(found, gold, True, ())
+
+    spared = judge_and_spare(compared(actual), sides, compared, rowless=criteria.weight_like)
+    found, doubt = spared.comparison, unjudged_reason(spared.chosen) or spared.doubt(None)
+    if found.agrees and doubt:
+        raise GoldMismatch(doubt)
     named = [msgspec.structs.replace(leaf, path=name + leaf.path.removeprefix(place.path)) for leaf in found.leaves]
     return msgspec.structs.replace(found, leaves=tuple(named))
 

@@ -80,17 +80,28 @@ class Experts(nn.Module):
         return out + 1e-2 * (torch.arange(len(x)) == 5)[:, None] if self.kind == "one row" else out
 
 
-@pytest.mark.parametrize(("kind", "outcome"), [("in parts", "agrees"), ("biased", "differs"), ("one row", "differs")])
-def test_a_route_that_flips_by_rounding_is_told_as_such(kind: str, outcome: str) -> None:
+@pytest.mark.parametrize(
+    ("kind", "apart", "outcome"),
+    [
+        ("in parts", 5e-8, "agrees"),
+        ("in parts", 0.0, "inconclusive"),
+        ("biased", 5e-8, "differs"),
+        ("one row", 5e-8, "differs"),
+        ("one row", 0.0, "differs"),
+    ],
+)
+def test_a_route_that_flips_by_rounding_is_told_as_such(kind: str, apart: float, outcome: str) -> None:
+    """Where two experts score the same, it flips in float64, too."""
     torch.manual_seed(0)
     reference = Experts()
     with torch.no_grad():
-        reference.gate.weight[1] = reference.gate.weight[4] * (1 - 5e-8)
+        reference.gate.weight[1] = reference.gate.weight[4] * (1 - apart)
     x = torch.randn(256, 24)
     found = goldsmith.parity(reference, Experts(kind), x).to_dict()
     assert found["outcome"] == outcome
     told = any(
-        "of 256 rows otherwise than in the reference: by its own scores in gate" in note for note in found["notes"]
+        "of 256 rows otherwise than in the reference: by its own scores in gate" in text
+        for text in (*found["notes"], found["reason"])
     )
     assert told == (kind == "in parts"), found["notes"]
 

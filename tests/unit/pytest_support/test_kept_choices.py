@@ -72,3 +72,30 @@ def test_rows_that_may_come_in_any_order_do_and_others_do_not(keeping: KeepingTe
     for unordered, said in ((["box"], "*the value has no 'box'*"), (["labels", "boxes.0"], "*has no 'boxes.0'*")):
         found = keeping.run(tests=ROWS.format(rows="ROWS", unordered=unordered))
         found.stdout.fnmatch_lines([said])
+
+
+FOLLOWING = """
+W = np.random.default_rng(3).normal(size=(24, 17)).astype(np.float32)
+W[:, 2] *= 2
+W[:, 11] = W[:, 2]
+
+
+def route(x):
+    scores = x @ W
+    best = {best}
+    return {{"scores": scores, "best": best, "y": {y} * (1 + best)[:, None].astype(x.dtype)}}
+
+
+def test_route(gold):
+    gold.check(route, np.random.default_rng(0).normal(size=(80, 24)).astype(np.float32))
+"""
+
+
+def test_what_follows_from_equal_scores_is_doubt_and_what_does_not_differs(keeping: KeepingTests) -> None:
+    keeping.record(FOLLOWING.format(best="scores.argmax(-1)", y="x"))
+    last = "16 - scores[:, ::-1].argmax(-1)"
+    doubt = keeping.run(tests=FOLLOWING.format(best=last, y="x"))
+    doubt.stdout.fnmatch_lines(["*inconclusive: * of 80 choices in best are not judged: 11 is chosen before 2*"])
+    wrong = keeping.run(tests=FOLLOWING.format(best=last, y="1.1 * x"))
+    wrong.assert_outcomes(failed=1)
+    wrong.stdout.no_fnmatch_line("*inconclusive*")
