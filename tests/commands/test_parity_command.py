@@ -6,15 +6,13 @@ import json
 import os
 import signal
 import subprocess
-import textwrap
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from support import fork_cli
-from support.course import COMMAND, Run
+from support.course import COMMAND
+from support.parity_command import candidate, run, write
 
 OLD_LAYERS = """
     import torch
@@ -129,23 +127,6 @@ def inputs():
 def inputs_candidate(x, y):
     return dict(off=y, of=x)
 """
-
-
-def write(folder: Path, **files: str) -> Path:
-    for name, text in files.items():
-        path = folder / f"{name.replace('__', '/')}.py"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(textwrap.dedent(text))
-    return folder
-
-
-def run(folder: Path, *arguments: str, new_workers: bool = False) -> Run:
-    return Run(*fork_cli.run(["parity", *arguments], folder, new_workers=new_workers))
-
-
-def candidate(found: Run) -> dict[str, Any]:
-    (item,) = found.json["candidates"]
-    return dict(item)
 
 
 @pytest.fixture(scope="module")

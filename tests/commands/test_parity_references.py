@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import subprocess
-import textwrap
 import zipfile
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from support import fork_cli
 from support.course import Run
+from support.parity_command import candidate, run, write
 
 X = ("--input", "np.arange(12.0).reshape(3, 4) / 7")
 FUNCTIONS = """
@@ -33,25 +31,8 @@ FUNCTIONS = """
 """
 
 
-def write(folder: Path, **files: str) -> Path:
-    for name, text in files.items():
-        path = folder / f"{name.replace('__', '/')}.py"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(textwrap.dedent(text))
-    return folder
-
-
-def run(folder: Path, *arguments: str, new_workers: bool = False, **env: str) -> Run:
-    return Run(*fork_cli.run(["parity", *arguments], folder, new_workers=new_workers, **env))
-
-
 def said(found: Run) -> str:
     return " ".join((found.out + found.err).split())
-
-
-def candidate(found: Run) -> dict[str, Any]:
-    (item,) = found.json["candidates"]
-    return dict(item)
 
 
 def commit(folder: Path, message: str) -> None:

@@ -41,7 +41,6 @@ MASK = 'scores = scores.masked_fill(future, float("-inf"))'
 ATTENDED = "attended = self.dropout(scores.softmax(dim=-1)) @ v"
 LOSS = "return F.cross_entropy(predicted, tokens[:, 1:].reshape(-1))"
 CLIP = "nn.utils.clip_grad_norm_(model.parameters(), max_grad_norm)"
-GATE = "F.silu(self.gate_proj(x)) * self.up_proj(x)"
 ROTATED = "return torch.cat([first * cos - second * sin, second * cos + first * sin], dim=-1)"
 
 MACHINES = {

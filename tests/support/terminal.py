@@ -66,12 +66,6 @@ class Terminal:
             assert time.monotonic() < deadline, f"{text!r} never appeared:\n{self.screen}"
             assert self._read() or self._process.poll() is None, f"ended before {text!r}:\n{self.screen}"
 
-    def wait_while(self, text: str, seconds: float = 60) -> None:
-        deadline = time.monotonic() + seconds
-        while text in self.screen:
-            assert time.monotonic() < deadline, f"{text!r} never went away:\n{self.screen}"
-            self._read()
-
     def keys(self, text: str) -> None:
         os.write(self._ours, text.encode())
 

@@ -161,7 +161,6 @@ def facts_of(values: np.ndarray) -> CaseFacts:
     return CaseFacts(name="c", kind="output", file=FileFacts("c.npz", leaves=(leaf_facts("output", values),)))
 
 
-SCALES = st.sampled_from([1.0, 2.0**-20, 2.0**12])
 arrays = hnp.arrays(np.float64, st.integers(1, 30), elements=st.floats(-1e3, 1e3, width=32))
 
 

@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 import goldsmith
+from support.port_styles import RowsAreInputs
 
 pytestmark = pytest.mark.torch
 DIM = 6
@@ -97,18 +98,6 @@ def test_what_it_passes_back_is_only_judged_where_both_return_the_same() -> None
     assert found.first_divergence in ("", "Block"), "mix returns something else, so nothing can be said of it"
     alike = goldsmith.parity(Block(OLD), Block(OLD, stopped=True), x)
     assert alike.first_divergence == "mix"
-
-
-class RowsAreInputs(nn.Module):
-    """A linear layer that stores its matrix with a row for each input."""
-
-    def __init__(self, inputs: int, outputs: int) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(torch.randn(inputs, outputs))
-        self.bias = nn.Parameter(torch.randn(outputs))
-
-    def forward(self, x: Any) -> Any:
-        return x @ self.weight + self.bias
 
 
 class Feed(nn.Module):
