@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from goldsmith.gold.kit_files import DATA, read_data
-from support.course import CourseOnDisk, Run, numpy_course
+from support.course import CourseOnDisk, Run, exercise, numpy_course
 
 STARTER = """
     import numpy as np
@@ -63,13 +63,7 @@ RECIPE = """
 @pytest.fixture(scope="module")
 def course(tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:
     made = numpy_course(tmp_path_factory.mktemp("kits") / "course")
-    made.write(
-        {
-            "src/assignments/hw1/ops.py": STARTER,
-            "private/solutions/hw1/ops_solution.py": SOLUTION,
-            "src/assignments/hw1/generate_fixtures.py": RECIPE,
-        }
-    )
+    made.write(exercise(SOLUTION, RECIPE, starter=STARTER))
     run = made.run("generate", "hw1")
     assert run.code == 0, run.out + run.err
     return made

@@ -16,7 +16,7 @@ from goldsmith.judge.verdicts import Verdict
 from goldsmith.judge.words import headline
 from goldsmith.process.fork_client import ForkClient
 from support.check_course import hand_in, judge
-from support.course import RECIPE_FILE, CourseOnDisk, numpy_course
+from support.course import CourseOnDisk, exercise, numpy_course
 from support.points_course import judged
 
 BODIES = {
@@ -82,15 +82,8 @@ def source(changes: dict[str, str]) -> str:
 def course(tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:
     found = numpy_course(tmp_path_factory.mktemp("inner"))
     rubric = "".join(f"{name} = 1\n" for name in sorted(UNCHANGED))
-    found.write(
-        {
-            "src/assignments/hw1/ops.py": source(dict.fromkeys(BODIES, "raise NotImplementedError")),
-            "private/solutions/hw1/ops_solution.py": source({}),
-            RECIPE_FILE: RECIPE,
-            "goldsmith.toml": f"[assignment.hw1.rubric.parts]\n{rubric}",
-        }
-    )
-    return found.with_gold()
+    files = exercise(source({}), RECIPE, starter=source(dict.fromkeys(BODIES, "raise NotImplementedError")))
+    return found.write(files | {"goldsmith.toml": f"[assignment.hw1.rubric.parts]\n{rubric}"}).with_gold()
 
 
 def graded(course: CourseOnDisk, warm: ForkClient, changes: dict[str, str]) -> tuple[Verdict, Grade]:

@@ -13,7 +13,7 @@ import pytest
 from goldsmith.judge.verdicts import Verdict
 from goldsmith.process.fork_client import ForkClient
 from support.check_course import judge
-from support.course import RECIPE_FILE, CourseOnDisk, edited, numpy_course
+from support.course import RECIPE_FILE, CourseOnDisk, edited, exercise, numpy_course
 
 SOLUTION = '''
     """Exercise: a filter of signals."""
@@ -85,14 +85,7 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:
     ]
     starter = [line for line in starter if "_TURN" not in line and "_WINDOW" not in line]
     text = "\n".join(starter).replace("def _padded(x):\n    raise NotImplementedError\n", "")
-    found.write(
-        {
-            "src/assignments/hw1/ops.py": text,
-            "private/solutions/hw1/ops_solution.py": SOLUTION,
-            RECIPE_FILE: RECIPE,
-        }
-    )
-    return found.with_gold()
+    return found.write(exercise(SOLUTION, RECIPE, starter=text)).with_gold()
 
 
 def judged(
