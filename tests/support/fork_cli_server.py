@@ -52,11 +52,13 @@ def _import_what_commands_use(*, torch: bool) -> Lender:
         importlib.import_module(name)
     assert "torch" not in sys.modules
     from goldsmith.frameworks.framework import framework, registered
+    from goldsmith.sandbox.readable_paths import reach
     from support.warm_workers import Lender
 
     lender = Lender()  # before torch is there: it forks
     registered()  # looks through the metadata of all that is installed
     _ = framework("numpy").arrays
+    reach()  # keeps which packages there are, which it reads from some hundred files
     for name in ("pytest", "hypothesis"):  # of which a pytest that finds it imports most
         importlib.import_module(name)
     if torch:

@@ -15,7 +15,7 @@ import os
 import re
 import sys
 import sysconfig
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -65,12 +65,11 @@ def _is_site(path: str) -> bool:
     return os.path.basename(path) in _SITES or any(Path(path).glob(f"*{_INFO}/RECORD"))
 
 
-def other_sites(folders: Iterable[str]) -> Iterator[str]:
-    """Yield site folders of any interpreter below `folders` such as `/usr/lib`: nothing needs their contents."""
-    for folder in folders:
-        for name in _SITES:
-            found = (os.path.realpath(path) for path in Path(folder).glob(f"*/{name}"))
-            yield from (path for path in found if not _SYSTEM_SITE.search(path))
+@functools.cache
+def other_sites(folders: tuple[str, ...]) -> tuple[str, ...]:
+    """Return site folders of any interpreter below `folders` such as `/usr/lib`: nothing needs their contents."""
+    found = (os.path.realpath(path) for folder in folders for name in _SITES for path in Path(folder).glob(f"*/{name}"))
+    return tuple(path for path in found if not _SYSTEM_SITE.search(path))
 
 
 def visible_packages(declared: Sequence[str] = ()) -> Packages:

@@ -61,7 +61,7 @@ def reach(hidden: Iterable[str] = (), packages: Sequence[str] = ()) -> Reach:
         found |= dict.fromkeys(path for path in parts if not _holds(path, never))
     found |= dict.fromkeys(path for path in _SYSTEM if not _holds(path, closed))
     found |= dict.fromkeys(sysconfig.get_path(name) for name in ("stdlib", "platstdlib"))
-    sites = [*seen.sites, *other_sites(found)]
+    sites = [*seen.sites, *other_sites(tuple(found))]
     imported = [_real(entry) for entry in sys.path if entry and os.path.isabs(entry)]
     strange = [entry for entry in imported if not _is_within(entry, [_real(path) for path in found])]
     libraries = (folder for folder in _library_folders() if not _is_within(folder, strange))
