@@ -57,16 +57,24 @@ def locked_in(
     """What becomes of `action` in a fork that has locked itself in, with `folder`/home as its home."""
     home = folder / "home"
     home.mkdir(exist_ok=True, mode=0o700)
-    if user is not None:
-        _open_up(folder, home, user)
     machine = _reach(hidden, tuple(sys.path)) if walls else None
-    reading, writing = os.pipe()
-    child = os.fork()
-    if not child:
-        os.close(reading)
-        _become(writing, action, home, user, level if walls else Level(), machine, limits)
-    os.close(writing)
-    return _answer(child, reading)
+    while True:
+        if user is not None:
+            _open_up(folder, home, user)
+        reading, writing = os.pipe()
+        child = os.fork()
+        if not child:
+            os.close(reading)
+            _become(writing, action, home, user, level if walls else Level(), machine, limits)
+        os.close(writing)
+        answer = _answer(child, reading)
+        if answer.error != _Closed.__name__:
+            return answer
+
+
+class _Closed(Exception):
+    """Nothing has been done, for another user cannot get home: every pytest that starts closes the folder that all of
+    them share, in which this one has its own."""
 
 
 @functools.cache
@@ -94,7 +102,10 @@ def _become(
             os.setgroups([])
             os.setresgid(user, user, user)
             os.setresuid(user, user, user)
-        os.chdir(home)
+        try:
+            os.chdir(home)
+        except PermissionError:
+            raise _Closed from None
         reached = Level()
         if machine is not None:
             keep = (*limits.pop("descriptors", ()), pipe)
