@@ -62,6 +62,7 @@ class LentProcess:
                 os._exit(1)
         os.close(requests)
         os.close(answers)
+        self._descriptor = os.pidfd_open(self.pid)
         self.stdin = os.fdopen(self._requests, "wb")
         self.stdout = os.fdopen(self._answers, "rb")
 
@@ -84,11 +85,7 @@ class LentProcess:
 
     def poll(self) -> int | None:
         """Say whether it has ended, which only its parent could wait for."""
-        try:
-            state = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[0]
-        except OSError:
-            return -9
-        return -9 if state in "ZX" else None
+        return -9 if select.select([self._descriptor], [], [], 0)[0] else None
 
 
 class LentServer(ForkClient):

@@ -225,9 +225,10 @@ class _ForkedProcess:
 
     def poll(self) -> int | None:
         if self.returncode is None:
-            with contextlib.suppress(OSError, ValueError):
-                code, _, self.kill_reason = self._folder.read(self._status_file).decode().partition(" ")
-                self.returncode = int(code)
+            if self._folder.has(self._status_file):
+                with contextlib.suppress(OSError, ValueError):
+                    code, _, self.kill_reason = self._folder.read(self._status_file).decode().partition(" ")
+                    self.returncode = int(code)
             if self.returncode is None and self._server.poll() is not None:
                 self.returncode = _KILLED
         return self.returncode

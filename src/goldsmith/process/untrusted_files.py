@@ -33,6 +33,14 @@ class UntrustedFolder:
         self._owner = os.fstat(self._descriptor).st_uid
         weakref.finalize(self, os.close, self._descriptor)
 
+    def has(self, name: str) -> bool:
+        """Return whether anything has that name, even what `open` refuses: a tenth of the work, for those who wait."""
+        try:
+            os.stat(name, dir_fd=self._descriptor, follow_symlinks=False)
+        except OSError:
+            return False
+        return True
+
     def open(self, name: str) -> IO[bytes]:
         """Open a plain file for reading, without ever blocking.
 
