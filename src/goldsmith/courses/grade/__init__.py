@@ -30,7 +30,9 @@ What happens in `goldsmith grade`:
 4. `courses/grade/class_results.py` scores each verdict as it comes (`scoring.py`), and writes feedback and, at the end,
    the class, with what the run was made of and what it found (`courses/grade/run_record.py`). With `--html`, pages are
    made of what `courses/grade/error_steps.py` leaves of a verdict (`html_report/class_page.py`).
-   `courses/grade/output_folder.py` keeps what is in the folder already, from earlier runs or from a person.
+   `courses/grade/hints.py` makes what a model or a tutor may know, out of closed lists, and `courses/grade/regrade.py`
+   says whose points moved since an earlier run (`earlier_run.py`) and because of what. `courses/grade/output_folder.py`
+   keeps what is in the folder already, from earlier runs or from a person.
 5. With `--fresh`, `courses/grade/secret_gold.py` makes gold from a secret seed in a private copy of the course first.
 6. With `--shard`, only a record is written. `courses/grade/merge_shares.py` makes one record of those of all shares
    (`foundation/shares.py`), from which the class is written as in step 4.
