@@ -95,6 +95,7 @@ MAKES: dict[str, Callable[..., Any]] = {
     "nnx": Nnx,
     "equinox": equinox,
     "linen": linen,
+    "linen without variables": Linen,
     "function": function,
 }
 NUMBERS = np.random.default_rng(0).standard_normal((5, 8)).astype(np.float32)
@@ -105,6 +106,8 @@ PAIRS = [
     ("function", "torch"),
     ("equinox", "linen"),
     ("linen", "nnx"),
+    ("torch", "linen without variables"),
+    ("linen without variables", "nnx"),
 ]
 
 

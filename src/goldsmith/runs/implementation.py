@@ -26,14 +26,15 @@ class Described(msgspec.Struct, frozen=True, kw_only=True):
     """An implementation before anything ran: its class or function, the floating dtype of its weights ("" if it has
     none), shapes and kinds of its weights, facts about them, the classes of its modules by name, and where each
     class has its `forward`, as file and line; of classes that are not a library's, where modules inside are `made`.
-    `settings` are how modules were made, by name, as far as they show it, `config` the entries of the configuration
-    that it keeps, `arguments` those of constructors; `library` is the one that its model is of, `unseen` where that
-    cannot see calls of modules, in words."""
+    One that `waits` has no weights before its first call. `settings` are how modules were made, by name, as far as they
+    show it, `config` the entries of the configuration that it keeps, `arguments` those of constructors; `library` is
+    the one that its model is of, `unseen` where that cannot see calls of modules, in words."""
 
     name: str
     is_module: bool = False
     library: str = ""
     unseen: str = ""
+    waits: bool = False
     dtype: str = ""
     weights: dict[str, tuple[int, ...]] = {}
     kinds: dict[str, str] = {}
@@ -49,7 +50,7 @@ class Described(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_complete(self) -> bool:
         """Return whether the modules that have weights are known: there are some only while a model is called."""
-        return len(self.modules) != 1 or not any("." in name for name in self.weights)
+        return not self.waits and (len(self.modules) != 1 or not any("." in name for name in self.weights))
 
 
 class OwnInputs(msgspec.Struct, frozen=True, kw_only=True):

@@ -304,7 +304,7 @@ def holds_modules(value: Any) -> bool:
 def states(model: Any) -> list[tuple[Callable[[Any], None], Any]]:
     """Return everything that calls of a model may change, random states too, with what puts each back."""
     if isinstance(model, LinenModel | FunctionModel):
-        return [(_setter(model, "tree"), model.tree)]
+        return [(_setter(model, "tree"), model.tree)] if getattr(model, "is_built", True) else []
     if not is_nnx(model):
         return [(functools.partial(write, model), array_names(model))]
     held = _kind("flax.nnx", "Variable")

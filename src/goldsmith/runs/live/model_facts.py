@@ -35,6 +35,7 @@ def described(model: Any, library: Framework, note: str) -> Described:
         is_module=True,
         library=library.name,
         unseen=models.UNSEEN,
+        waits=not state and bool(models.unbuilt(model)),
         dtype=coarsest_dtype(state.values()),
         weights=shapes_of(state),
         kinds=models.kinds(model),
