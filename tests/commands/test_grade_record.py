@@ -91,8 +91,10 @@ def test_a_record_that_is_not_as_it_was_written_is_refused(
 @pytest.mark.parametrize(
     "changes",
     [
-        {"verdict": msgspec.msgpack.encode({"name": 1})},
-        {"verdict": b"\xc1"},
+        {"verdict": zlib.compress(msgspec.msgpack.encode({"name": 1}))},
+        {"verdict": zlib.compress(b"\xc1")},
+        {"verdict": zlib.compress(bytes(2**27))},
+        {"verdict": b"no zlib"},
         {"alike": {"ops.nothing": {"a": "b"}}},
         {"coded_name": b"\xff"},
         {"coded_paths": (b"\xff",)},

@@ -23,7 +23,6 @@ from goldsmith.errors.base import GoldsmithError
 from goldsmith.errors.shares import PartUnreadable
 from goldsmith.foundation.ignored_names import RUN_RECORD
 from goldsmith.foundation.shares import Share
-from goldsmith.judge.verdicts import Verdict
 from goldsmith.workspace.snapshot import take_snapshot
 from support.check_course import checked_course, hand_in
 from support.course import COMMAND, CourseOnDisk, Run
@@ -90,9 +89,8 @@ def facts_in(folder: Path) -> RunRecord:
     """Return the record without times, nor where the course was."""
 
     def timeless(entry: Entry) -> Entry:
-        verdict = msgspec.msgpack.decode(entry.verdict, type=Verdict)
-        whole = msgspec.structs.replace(verdict, seconds=0.0)
-        return msgspec.structs.replace(entry, verdict=msgspec.msgpack.encode(whole), seconds=0.0, coded_paths=())
+        verdict = msgspec.structs.replace(record.judged(entry).verdict, seconds=0.0)
+        return msgspec.structs.replace(entry, verdict=msgspec.msgpack.encode(verdict), seconds=0.0, coded_paths=())
 
     record = read_record(folder)
     return msgspec.structs.replace(record, entries=tuple(map(timeless, record.entries)))

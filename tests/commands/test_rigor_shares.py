@@ -123,7 +123,8 @@ def test_a_share_with_another_recipe_is_named(course: CourseOnDisk, parts: list[
         (["--shard", "1/3", "--output", "p", "--min", "0.5"], "leave out --min"),
         (["--shard", "1/3", "--output", "p", "--html", "page.html"], "leave out --html"),
         (["--merge", "--only", "scale"], "leave out --only"),
-        (["--times", "nowhere"], "--times is nowhere"),
+        (["--shard", "1/3", "--output", "p", "--times", "nowhere"], "--times is nowhere"),
+        (["--times", "nowhere"], "--times is for --shard"),
     ],
 )
 def test_what_makes_no_sense_with_shares_of_mutants_is_bad_usage(

@@ -58,6 +58,8 @@ def refuse_others(option: str, why: str, allowed: Collection[str] = (), refused:
 def require_share(share: Share | None, output: Path | None, formats: Sequence[Wanted]) -> None:
     """Raise unless a share has a folder of its own, and nothing is asked of it that takes all shares."""
     if share is None:
+        if click.get_current_context().params["times"]:
+            raise click.UsageError("--times is for --shard, whose shares it makes even: give that, too")
         return
     refuse_others("--shard", "needs the same inputs on every machine", refused=("fresh",))
     refuse_others("--shard", "writes nothing but a record, for --merge", refused=_OF_ALL)

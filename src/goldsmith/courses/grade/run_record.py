@@ -6,6 +6,7 @@ again from it without running anything, and a later run can say what has changed
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -31,6 +32,8 @@ from goldsmith.foundation.struct_types import prepare_types
 from goldsmith.judge.verdicts import Verdict
 
 _KIND, _VERSION = "run record", 1
+_MAX_VERDICT_BYTES = 2**26
+"""Of a course's assignment, one has some two hundred thousand."""
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,7 +49,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     coded_paths: tuple[bytes, ...] = ()
     """Paths of the machine that judged it, which feedback must not show."""
     verdict: bytes = b""
-    """Its verdict, encoded; empty where another share has it."""
+    """Its verdict, encoded and compressed, so that those of a large class can be held; empty where another share has
+    it."""
     seconds: float = 0.0
     """How long it took."""
     sandbox: str = ""
@@ -139,7 +143,7 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     def judged(self, entry: Entry) -> Judged:
         """Return what was found of a submission that has been judged."""
-        verdict = msgspec.msgpack.decode(entry.verdict, type=Verdict)
+        verdict = _decoded(entry.verdict)
         return Judged(
             verdict=replace(verdict, name=entry.name),
             digest=entry.digest,
@@ -167,7 +171,7 @@ def read_record(folder: Path) -> RunRecord:
         for entry in record.entries:
             if entry.is_judged:
                 record.judged(entry)
-    except (msgspec.DecodeError, UnicodeDecodeError, KeyError):
+    except (msgspec.DecodeError, UnicodeDecodeError, KeyError, zlib.error):
         raise NotSealed(f"it is not a {_KIND} of goldsmith's") from None
     return record
 
@@ -175,9 +179,18 @@ def read_record(folder: Path) -> RunRecord:
 def _encoded(verdict: Verdict) -> bytes:
     """Encode a verdict. File names need not be text; what of them is in a verdict is escaped, as feedback does, too."""
     try:
-        return msgspec.msgpack.encode(verdict)
+        content = msgspec.msgpack.encode(verdict)
     except UnicodeEncodeError:
-        return msgspec.msgpack.encode(map_tree(_escaped, msgspec.to_builtins(verdict)))
+        content = msgspec.msgpack.encode(map_tree(_escaped, msgspec.to_builtins(verdict)))
+    return zlib.compress(content)
+
+
+def _decoded(coded: bytes) -> Verdict:
+    unpacker = zlib.decompressobj()
+    content = unpacker.decompress(coded, _MAX_VERDICT_BYTES)
+    if not unpacker.eof:
+        raise msgspec.DecodeError("a verdict is cut off, or too large")
+    return msgspec.msgpack.decode(content, type=Verdict)
 
 
 def _escaped(value: Any) -> Any:
