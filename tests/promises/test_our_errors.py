@@ -21,6 +21,7 @@ from goldsmith.courses.grade import grader
 from goldsmith.courses.grade.grades import grade
 from goldsmith.courses.grade.junit import junit_xml
 from goldsmith.courses.layout.example import example_folder
+from goldsmith.errors.recipe import NeverReady
 from goldsmith.gold.arrays import judged_part
 from goldsmith.gold.load import load_gold
 from goldsmith.process.fork_client import ForkClient
@@ -87,6 +88,20 @@ def test_an_error_of_ours_is_no_verdict_and_no_score(course: CourseOnDisk, monke
     monkeypatch.setattr(grader, "replay", real)
     code, report, _ = run(course, "grade", ada)
     assert (code, report["submissions"][0]["outcome"]) == (0, "agrees"), "nothing of it was kept"
+
+
+@pytest.mark.parametrize(("times", "outcome"), [(1, "agrees"), (99, "error")])
+def test_a_device_that_is_not_ready_is_tried_again_and_is_nobodys_failure(
+    course: CourseOnDisk, monkeypatch: pytest.MonkeyPatch, times: int, outcome: str
+) -> None:
+    fay = hand_in(course, ("x * factor", f"{times} * x * factor / {times}"), name="fay")
+    never = NeverReady("cuda", "took longer than 120 s")
+    for name in ("check", "replay"):  # by which of them depends on how many there are
+        monkeypatch.setattr(grader, name, failing(times, never, getattr(grader, name)))
+    code, report, _ = run(course, "grade", fay)
+    (found,) = report["submissions"]
+    assert (code, found["outcome"]) == (0 if outcome == "agrees" else 3, outcome)
+    assert outcome == "agrees" or "this machine was not ready to run anything on cuda" in found["reason"]
 
 
 def test_an_error_of_ours_in_the_second_round_is_no_verdict_either(
