@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+import numpy as np
 
 from goldsmith.gold.advice import Advice
 from goldsmith.gold.arrays import Computed, difference_of
@@ -42,7 +43,6 @@ from goldsmith.gold.tolerances import (
 )
 
 if TYPE_CHECKING:
-    import numpy as np
     import numpy.typing as npt
 
     Array = npt.NDArray[np.float64]
@@ -182,8 +182,6 @@ def _inexact(
 ) -> None:
     """Measure the tolerance of one floating-point leaf; float64 counts as a trial once it is trusted. `units` are
     those of its dtype: of the last place, and the smallest number."""
-    import numpy as np
-
     path, (eps, _) = leaf.path, units
     gaps = _comparable(differences, eps)
     if not gaps:
@@ -219,8 +217,6 @@ def _hold_to_float64(
 
     Noisy weights and their gradients are left out: an optimiser takes full-size steps from a gradient that is zero.
     """
-    import numpy as np
-
     gap = np.abs(difference_of(float64, gold))
     noisy = found.reference.get(NOISY_PREFIX + leaf.path, np.zeros(gold.shape, dtype=bool))
     far = _distance(gap, gold, scale, noisy)
@@ -239,8 +235,6 @@ class _Measured:
 
 
 def _measure(gaps: Mapping[str, Array], gold: Array, scale: float, units: tuple[float, float]) -> _Measured:
-    import numpy as np
-
     eps, step = units[0], units[1] / scale
 
     spread = functools.reduce(np.maximum, gaps.values())
@@ -282,7 +276,6 @@ def _comparable(differences: Mapping[str, Array], eps: float) -> Mapping[str, Ar
 
     Each is made when it is asked for: those of a large tensor in all trials would take twenty times its memory.
     """
-    import numpy as np
 
     def gap(name: str) -> Array:
         found: Array = np.abs(differences[name]).astype(np.float64, copy=False)
@@ -293,8 +286,6 @@ def _comparable(differences: Mapping[str, Array], eps: float) -> Mapping[str, Ar
 
 
 def _is_trusted(gap: Array, measured: _Measured, gold: Array) -> bool:
-    import numpy as np
-
     if not gap.size:
         return True
     sound = np.isfinite(gap) & np.isfinite(gold)
@@ -309,8 +300,6 @@ def _distance(gap: Array, gold: Array, scale: float, noisy: npt.NDArray[np.bool_
     Elements that are noise, dwarf the others or are not finite do not count: a mask filled with a dtype's largest
     number differs between dtypes.
     """
-    import numpy as np
-
     counted = (gap / scale)[~noisy & np.isfinite(gap) & (sizes_of(gold, scale) == scale)]
     return root_mean_square(counted)
 
@@ -326,8 +315,6 @@ def _scale(path: str, gold: Mapping[str, Array]) -> float:
 
 
 def _usual(values: Array) -> Array:
-    import numpy as np
-
     sizes: Array = np.abs(values[np.isfinite(values)])
     if sizes.any():
         sizes = sizes[sizes <= DWARFS * np.median(sizes[sizes > 0])]
@@ -335,8 +322,6 @@ def _usual(values: Array) -> Array:
 
 
 def _rms(values: Array) -> float:
-    import numpy as np
-
     return root_mean_square(values[np.isfinite(values)])
 
 
@@ -382,8 +367,6 @@ def _noisy(case: CaseFacts, trials: Trials, found: Calibrated) -> Iterator[str]:
 
 
 def _tight(case: CaseFacts, trials: Trials, found: Calibrated) -> Iterator[str]:
-    import numpy as np
-
     for path, tolerance in found.tolerances.items():
         if tolerance.kind != "pinned" or tolerance.noise is None:
             continue
