@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,10 @@ from support.check_course import checked_course, hand_in
 from support.course import CourseOnDisk, Run
 
 SOLUTION = "private/solutions/hw1/ops_solution.py"
-FOLDER = "private/grades/hw1"
+FOLDER, CACHE = "private/grades/hw1", ".goldsmith/grades"
 OTHER_GOLD = ("x * factor", "x * (factor + 1e-3)")
 """An epsilon in the solution: whoever was right in `scaled` is wrong by the gold that it makes."""
+Change = Callable[[CourseOnDisk], None]
 RUBRIC = "[assignment.hw1.rubric.cases]\ncentred = 2\nscaled = 1\ncounted = 1\n"
 
 
@@ -46,9 +48,21 @@ def grade(course: CourseOnDisk, *options: str) -> Run:
     return course.run("grade", "hw1", "handed-in", *options)
 
 
-def other_gold(course: CourseOnDisk) -> None:
-    edit(course.root / SOLUTION, *OTHER_GOLD)
-    assert course.run("generate", "hw1").code == 0
+@pytest.fixture(scope="module")
+def other_gold(before: CourseOnDisk, tmp_path_factory: pytest.TempPathFactory) -> Change:
+    """Changes the solution and the gold of a course; the class has been judged by that before, elsewhere."""
+    made = CourseOnDisk(tmp_path_factory.mktemp("other") / "course")
+    shutil.copytree(before.root, made.root, symlinks=True)
+    edit(made.root / SOLUTION, *OTHER_GOLD)
+    assert made.run("generate", "hw1").code == 0
+    grade(made, "--dry-run")
+
+    def change(course: CourseOnDisk) -> None:
+        shutil.copy2(made.root / SOLUTION, course.root / SOLUTION)
+        for folder in ("tests/internal/fixtures", CACHE):
+            shutil.copytree(made.root / folder, course.root / folder, dirs_exist_ok=True)
+
+    return change
 
 
 def other_rubric(course: CourseOnDisk) -> None:
@@ -88,7 +102,7 @@ def files(folder: Path) -> dict[str, bytes]:
 # --- each change, and all of them -------------------------------------------------------------------------------------
 
 
-def test_other_gold_moves_who_it_concerns(course: CourseOnDisk) -> None:
+def test_other_gold_moves_who_it_concerns(course: CourseOnDisk, other_gold: Change) -> None:
     other_gold(course)
     assert moves(course) == {
         "ada": (3.0, 2.0, ["scaled"], [("gold", -1.0)]),
@@ -114,9 +128,10 @@ def test_another_file_moves_its_author(course: CourseOnDisk) -> None:
     assert moves(course) == {"cy": (2.0, 3.0, ["centred"], [("submission", 1.0)])}
 
 
-def test_of_all_three_each_is_tried_alone(course: CourseOnDisk) -> None:
+def test_of_all_three_each_is_tried_alone(course: CourseOnDisk, other_gold: Change) -> None:
     """What cy's new file earns by the old gold, or the old one by the new gold, nobody has seen: these are together."""
     other_gold(course)
+    shutil.rmtree(course.root / CACHE)
     other_rubric(course)
     other_file(course)
     assert moves(course) == {
@@ -126,7 +141,8 @@ def test_of_all_three_each_is_tried_alone(course: CourseOnDisk) -> None:
     }, "ada's points are the same, and what they are made of is not"
 
 
-def test_what_was_tried_before_is_told_apart(course: CourseOnDisk) -> None:
+@pytest.mark.long
+def test_what_was_tried_before_is_told_apart(course: CourseOnDisk, other_gold: Change) -> None:
     shutil.copytree(course.root / FOLDER, course.root / "first")
     other_file(course)
     grade(course)
@@ -142,7 +158,7 @@ def test_what_was_tried_before_is_told_apart(course: CourseOnDisk) -> None:
 # --- where it is told -------------------------------------------------------------------------------------------------
 
 
-def test_it_is_told_to_staff_and_to_whom_it_concerns(course: CourseOnDisk) -> None:
+def test_it_is_told_to_staff_and_to_whom_it_concerns(course: CourseOnDisk, other_gold: Change) -> None:
     other_gold(course)
     run = grade(course, "--html")
     folder = course.root / FOLDER
@@ -170,7 +186,7 @@ def test_a_first_run_and_one_in_which_nothing_changed_say_nothing(before: Course
     assert (found["ledger"], found["dry_run"]) == (None, False)
 
 
-def test_dry_run_tells_it_and_writes_nothing(course: CourseOnDisk) -> None:
+def test_dry_run_tells_it_and_writes_nothing(course: CourseOnDisk, other_gold: Change) -> None:
     first = files(course.root / FOLDER)
     other_gold(course)
     run = grade(course, "--dry-run")
@@ -184,7 +200,7 @@ def test_dry_run_tells_it_and_writes_nothing(course: CourseOnDisk) -> None:
         assert grade(course, "--dry-run", *more).code == 2
 
 
-def test_never_lower_keeps_the_better_points_for_good_and_says_so(course: CourseOnDisk) -> None:
+def test_never_lower_keeps_the_better_points_for_good_and_says_so(course: CourseOnDisk, other_gold: Change) -> None:
     other_gold(course)
     folder = course.root / FOLDER
     for _ in range(2):
@@ -252,16 +268,19 @@ def test_a_run_of_another_assignment_is_no_earlier_run(course: CourseOnDisk) -> 
     assert "it is a run of hw2" in grade(course, "--since", "other").err
 
 
-def test_what_an_interrupted_run_left_is_compared_with_the_last_that_came_to_its_end(course: CourseOnDisk) -> None:
+def test_an_interrupted_run_leaves_the_last_that_came_to_its_end_to_compare_with(
+    course: CourseOnDisk, other_gold: Change
+) -> None:
     other_gold(course)
     (course.root / FOLDER / "feedback/ada.md").write_text("half a run")
     assert moves(course)["ada"] == (3.0, 2.0, ["scaled"], [("gold", -1.0)])
 
 
-def test_diff_says_how_many_points_gold_that_was_changed_has_moved(course: CourseOnDisk) -> None:
+def test_diff_says_how_many_points_gold_that_was_changed_has_moved(course: CourseOnDisk, other_gold: Change) -> None:
     for arguments in (["init", "-q"], ["add", "-A", "-f", "."], ["commit", "-qm", "gold"]):
         course.git(*arguments)
     other_gold(course)
+    shutil.rmtree(course.root / CACHE)
     assert course.run("diff", "hw1", "HEAD").last_line == "hw1: 1 tensor changed since HEAD."
     grade(course, "--dry-run")
     run = course.run("diff", "hw1", "HEAD")
@@ -269,6 +288,15 @@ def test_diff_says_how_many_points_gold_that_was_changed_has_moved(course: Cours
     assert course.run("diff", "hw1", "HEAD", "--json").json["assignments"][0]["points"] == (
         {"changed": 3, "known": 3, "submissions": 3}
     )
+
+
+@pytest.mark.long
+def test_diff_says_how_many_points_gold_that_was_seen_before_would_move(course: CourseOnDisk) -> None:
+    for arguments in (["init", "-q"], ["add", "-A", "-f", "."], ["commit", "-qm", "gold"]):
+        course.git(*arguments)
+    edit(course.root / SOLUTION, *OTHER_GOLD)
+    assert course.run("generate", "hw1").code == 0
+    grade(course, "--dry-run")
     course.git("checkout", "--", "tests")
     assert course.run("diff", "hw1").last_line == (
         "hw1: 1 tensor changed by regenerating, and 3 of 3 submissions would change their points."
