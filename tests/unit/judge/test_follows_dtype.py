@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from goldsmith.gold.tolerances import Tolerance
-from goldsmith.judge.follows_dtype import nudges, rounds_inside, slope_gap
+from goldsmith.judge.follows_dtype import inner_dtypes, limit_of_rounding, nudges, rounds_inside, slope_gap
 from goldsmith.judge.policy import ROUNDS_INSIDE
 
 torch = pytest.importorskip("torch")
@@ -120,3 +120,21 @@ def test_what_amplifies_far_more_than_most_is_not_taken_for_rounding() -> None:
     x = torch.rand(64, 16, generator=torch.Generator().manual_seed(0), dtype=torch.float64) * 4
     found = [torch.sin(1001 * item) for item in (x, *(moved((x,), unit)[0] for unit in units("float32")))]
     assert slope_gap("float32", *found) < ROUNDS_INSIDE / 4
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_what_rounds_to_tf32_inside_is_excused_where_products_may_be_and_nowhere_else(name: str) -> None:
+    assert inner_dtypes("float32", tf32=True) == ("tf32", "float32")
+    assert "tf32" not in (*inner_dtypes("float32"), *inner_dtypes("bfloat16", tf32=True))
+    function, wide = FUNCTIONS[name][0], tuple(item.double() for item in drawn(name, torch.float32))
+    reference, own = {"output": function(*wide)}, {"output": function(*drawn(name, torch.float32))}
+    limit = limit_of_rounding(function(*wide, r=hidden("tf32")), reference["output"], "tf32")
+
+    def excused(inner: str, off: float, **ruled: Any) -> bool:
+        moves = (0.0, *units(inner))
+        outputs = [{"output": function(*moved(wide, unit), r=hidden("tf32"), off=off)} for unit in moves]
+        return rounds_inside("float32", inner, tuple(outputs), reference, SHARP, own, {}, **ruled)  # type: ignore[arg-type]
+
+    assert excused("tf32", 0.0, ruled={"output": limit})
+    assert not excused("tf32", 0.03, ruled={"output": limit})
+    assert not any(excused(inner, 0.0) for inner in inner_dtypes("float32"))
