@@ -107,11 +107,14 @@ def code_of(node: Function) -> str:
 
 def signature(node: Function) -> str:
     """Return the parameters without their annotations, which change nothing at run time."""
-    arguments = copy.deepcopy(node.args)
-    for item in ast.walk(arguments):
-        if isinstance(item, ast.arg):
-            item.annotation = None
-    return f"({ast.unparse(arguments)})"
+    bare = copy.copy(node.args)
+    bare.posonlyargs, bare.args, bare.kwonlyargs = map(_bare, (bare.posonlyargs, bare.args, bare.kwonlyargs))
+    bare.vararg, bare.kwarg = (item and ast.arg(item.arg) for item in (bare.vararg, bare.kwarg))
+    return f"({ast.unparse(bare)})"
+
+
+def _bare(arguments: Sequence[ast.arg]) -> list[ast.arg]:
+    return [ast.arg(item.arg) for item in arguments]
 
 
 def parameters(node: Function) -> list[tuple[ast.arg, ast.expr | None]]:
