@@ -256,6 +256,9 @@ def test_what_is_no_earlier_run_is_refused_or_told(course: CourseOnDisk) -> None
     assert files(folder)[RUN_RECORD] == good, "nothing was written"
     sealed.write_bytes(good[:-7])
     assert grade(course, "--never-lower").code == 2, "nobody knows what is lower"
+    sealed.unlink()
+    assert "an older goldsmith made it" in grade(course, "--never-lower").err
+    sealed.write_bytes(good[:-7])
     run = grade(course, "--json")
     assert (run.code, run.json["ledger"]) == (0, None)
     assert "nobody is told whose points moved" in run.err

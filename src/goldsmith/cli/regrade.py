@@ -43,10 +43,11 @@ class RegradeChoice:
     ) -> Since | None:
         """Return the earlier run to compare with, by default that of which the grades are in `folder`; None where there
         is none. Verdicts may be cached where the assignment is at hand, as `chosen`."""
-        from goldsmith.courses.grade.earlier_run import earlier_run, has_record
+        from goldsmith.courses.grade.earlier_run import earlier_run, has_grades, has_record
         from goldsmith.errors.usage import NoEarlierRun
 
-        if self.since is None and not has_record(folder):
+        is_there = has_record(folder) or (self.never_lower and has_grades(folder))
+        if self.since is None and not is_there:
             return None
         try:
             found = earlier_run(assignment, self.since or folder, chosen)

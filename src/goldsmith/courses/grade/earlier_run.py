@@ -6,6 +6,7 @@ from pathlib import Path
 
 from goldsmith.courses.grade.grader import cached_verdicts
 from goldsmith.courses.grade.regrade import Since
+from goldsmith.courses.grade.result_files import GRADES
 from goldsmith.courses.grade.run_record import RunRecord, read_record
 from goldsmith.courses.layout.layout import Assignment
 from goldsmith.errors.usage import NoEarlierRun
@@ -28,6 +29,11 @@ def earlier_run(name: str, folder: Path, assignment: Assignment | None = None) -
 def has_record(folder: Path) -> bool:
     """Return whether a run came to its end in a folder of grades."""
     return (folder / RUN_RECORD).exists()
+
+
+def has_grades(folder: Path) -> bool:
+    """Return whether a run came to its end in a folder, of this goldsmith or of one that kept no record."""
+    return (folder / GRADES).exists()
 
 
 def _record_in(folder: Path, place: str, assignment: str) -> RunRecord:

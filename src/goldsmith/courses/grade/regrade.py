@@ -82,18 +82,18 @@ class Regrade:
             kept=_shown(name for name, item in moved if item.kept),
             joined=_shown(name for name in names if name not in known),
             left=_shown(name for name in self._by_name if name not in matched),
-            renamed={one_line(name): one_line(entry.name) for name, entry in self._renamed.items()},
+            renamed={one_line(name): one_line(self._renamed[name].name) for name in names if name in self._renamed},
         )
 
     def _moved(self, made: Grade, then: Entry, judged: Judged) -> Moved | None:
         """Return how points moved; None if they did not."""
         trial = _Trial(self, self._since.record.judged(then), judged)
-        if not trial.all and not (then.moved is not None and then.moved.kept):
+        kept_then = then.moved if then.moved is not None and then.moved.kept else None
+        if not trial.all and kept_then is None:
             return None
         before, after = trial.score(frozenset()), trial.score(trial.all)
         assert before is not None
         assert after is not None
-        kept_then = then.moved if then.moved is not None and then.moved.kept else None
         was = kept_then.score if kept_then is not None else before.points
         items, because = tuple(_item_moves(before, after)), trial.because()
         if abs(made.score - was) < _SAME and not items:
