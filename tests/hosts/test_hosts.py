@@ -166,7 +166,7 @@ def test_hosts_that_are_killed_and_cut_off_half_way_change_nobodys_grade(site: S
 
 
 def test_a_scheduler_that_dies_is_told_and_the_same_command_goes_on(site: Site, tmp_path: Path) -> None:
-    submissions, output = class_of(site.course, tmp_path / "class", 12), tmp_path / "output"
+    submissions, output = class_of(site.course, tmp_path / "class", 40), tmp_path / "output"
     left = site.worker("left")
     process = site.start(output, submissions, DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT="8s")
     wait_for(lambda: graded(output) >= 2, process)
@@ -186,7 +186,7 @@ def test_a_scheduler_that_dies_is_told_and_the_same_command_goes_on(site: Site, 
     assert process.returncode == 1, err
     assert all(path.stat().st_mtime_ns == then for path, then in finished.items()), "what was finished is not run again"
     assert [item["outcome"] for item in json.loads(out)["submissions"]] == [
-        {3: "differs", 7: "could-not-run"}.get(index % 10, "agrees") for index in range(12)
+        {3: "differs", 7: "could-not-run"}.get(index % 10, "agrees") for index in range(40)
     ]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import logging
 import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -93,6 +94,7 @@ class Dask:
 
         package: Any = distributed
         with contextlib.ExitStack() as stack:
+            stack.enter_context(_quiet())
             try:
                 security = self._security()
                 where: Any = self.scheduler or stack.enter_context(_own_cluster(self.jobs, security))
@@ -113,6 +115,21 @@ class Dask:
         cert, key = self.tls.cert, self.tls.key or self.tls.cert
         by_role = {f"tls_{role}_{what}": path for role in _ROLES for what, path in (("cert", cert), ("key", key))}
         return Security(require_encryption=True, tls_ca_file=self.tls.ca_file, **by_role)
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep Dask's log out of the terminal, unless --debug asks for logs: what it means is told in a sentence."""
+    names = [name for name in logging.root.manager.loggerDict if name.partition(".")[0] == "distributed"]
+    before = {name: logging.getLogger(name).level for name in names}
+    if not logging.getLogger("goldsmith").isEnabledFor(logging.DEBUG):
+        for name in names:
+            logging.getLogger(name).setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        for name, level in before.items():
+            logging.getLogger(name).setLevel(level)
 
 
 @contextlib.contextmanager

@@ -26,6 +26,8 @@ from goldsmith.foundation.ownership import new_token
 Item = TypeVar("Item")
 _LOOK_EVERY_S = 0.5
 """Seconds between two looks at which workers there are: a small request to the scheduler."""
+_TOLD_AFTER_S = 5.0
+"""Seconds without any worker that nobody has to be told of."""
 _POLL_INTERVAL_S = 0.1
 _RPC_TIMEOUT_S = 5.0
 _LEAVE_TIMEOUT_S = 20.0
@@ -179,9 +181,9 @@ class _Run:
             return
         if self.workers and (not self.was_ready or now - self.alone_since > self.all.patience_s):
             raise NoWorkerFits([f"{worker.address}: {worker.why}" for worker in self.workers.values()])
-        if not self.is_told:
+        if not self.is_told and now - self.alone_since > _TOLD_AFTER_S:
             self.is_told = True
-            self.all.tell(f"No worker of {self._scheduler} is there; waiting for {self.all.patience_s:.0f} s.")
+            self.all.tell(f"{self._scheduler} has no worker; waiting {self.all.patience_s:.0f} s for one.")
         if now - self.alone_since > self.all.patience_s:
             raise WorkersGone(self._scheduler, round(self.all.patience_s))
 
