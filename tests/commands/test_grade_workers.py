@@ -44,8 +44,9 @@ def _search():
                     continue
                 if name == "manifest.json" or b"factor" in content or b"SECRET" in content:
                     found.append(path)
-    names = " ".join([*os.environ.values(), *sys.argv])
-    return [*found, *(word for word in names.split() if ("dask" in word or "/course" in word) and not word.startswith(own))]
+    words = " ".join([*os.environ.values(), *sys.argv]).split()
+    told = [word for word in words if ("dask" in word or "/course" in word) and not word.startswith(own)]
+    return [*found, *told]
 
 FOUND = _search()
 if FOUND:
