@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any
 
+import numpy as np
+
 from goldsmith.foundation.nested import map_tree
 from goldsmith.frameworks.framework import Framework, framework
 from goldsmith.gold.arrays import as_numpy, is_array, is_floating, is_inexact
@@ -61,8 +63,6 @@ class Usual:
         return False
 
     def equal(self, one: Any, two: Any) -> bool:
-        import numpy as np
-
         return bool(np.array_equal(*(as_numpy(self._library.arrays.to_numpy(item)) for item in (one, two))))
 
     def is_dense(self, array: Any) -> bool:
