@@ -213,7 +213,10 @@ class InputsOfNothing(UsageError):
 
 
 class NotInAnyOrder(UsageError):
-    template = "gold.check was told that rows come in any order: {why}."
+    template = (
+        "gold.check was told that rows come in any order: {why}; give arrays with rows, or name them as in "
+        '`unordered=["boxes"]`.'
+    )
     why: str
 
 

@@ -107,7 +107,7 @@ class ValueChecks:
         if inputs is NO_INPUTS and is_module(value):
             raise ModelWithoutInputs(type(value).__name__)
         if options.unordered:
-            raise NotInAnyOrder("of a function or model, that is not known of its noise; give what it returns")
+            raise NotInAnyOrder("the noise of a function or model is measured in order, so call it yourself")
         given = () if inputs is NO_INPUTS else inputs
         return CallValues(
             lambda: self._make_callee(value, given, SEED),

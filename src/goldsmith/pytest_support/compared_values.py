@@ -76,9 +76,7 @@ def in_kept_order(actual: Any, kept: Any, unordered: bool | Collection[str]) -> 
             raise NotInAnyOrder(f"the value has no {record.removeprefix(f'{_ROOT}.')!r}")
         if not is_unorderable(inside):
             name = record.removeprefix(_ROOT).removeprefix(".") or "it"
-            raise NotInAnyOrder(
-                f"{name} has none that could: give arrays of as many rows, or name those with unordered="
-            )
+            raise NotInAnyOrder(f"{name} has none, or arrays of it have not as many")
     placed = in_order_of(own, found, records)
     return map_paths(lambda path, leaf: placed[path], actual, _ROOT)
 
