@@ -99,7 +99,7 @@ def class_of(course: CourseOnDisk, folder: Path, count: int) -> Path:
 
 
 def graded(output: Path) -> int:
-    return len(list((output / "feedback").glob("*.json"))) if output.is_dir() else 0
+    return len(list((output / "feedback").glob("*.md"))) if output.is_dir() else 0
 
 
 def wait_for(condition: Callable[[], bool], process: subprocess.Popen[str], seconds: float = 240.0) -> None:
