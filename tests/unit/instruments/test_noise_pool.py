@@ -13,7 +13,7 @@ from goldsmith.frameworks.torch.rounding import _BUFFER, _Pool  # noqa: E402
 def test_noise_that_is_drawn_in_parts_is_the_noise_drawn_at_once(dtype: torch.dtype) -> None:
     key, parts, whole = (dtype, torch.device("cpu")), _Pool(3, False), _Pool(3, False)
     whole.reach(_BUFFER)
-    for end in (1, 20_001, 20_002, _BUFFER - 1, _BUFFER):
+    for end in (1, 20_001, 140_001, _BUFFER):
         parts.reach(end)
         had = parts[key].offsets
         assert end <= len(had) <= _BUFFER
