@@ -139,7 +139,12 @@ def test_a_submission_that_loses_its_worker_too_often_is_named_and_a_second_run_
     course: CourseOnDisk, handed_in: Path, tmp_path: Path
 ) -> None:
     assignment = find_course(course.root).assignment("hw1")
-    items = collect(assignment, [str(handed_in)], []).items[:6]
+    slow = shutil.copytree(handed_in, tmp_path / "slow")
+    for folder in sorted(slow.iterdir())[6:]:
+        shutil.rmtree(folder)
+    for file in slow.glob("*/ops.py"):
+        file.write_text(file.read_text() + "\nimport time\ntime.sleep(0.5)\n")
+    items = collect(assignment, [str(slow)], []).items
     graded: list[str] = []
     cluster = Cluster(tmp_path, workers=1)
 

@@ -59,7 +59,8 @@ class _Worker:
     since: float = 0.0
     tries: int = 0
     why: str = ""
-    busy: set[Any] = field(default_factory=set)
+    busy: dict[Any, None] = field(default_factory=dict)
+    """What it has, in the order in which it was given."""
 
 
 @dataclass
@@ -206,8 +207,8 @@ class _Run:
         """Take back what a worker had that is gone."""
         for future in [future for future, asked in self.asking.items() if asked is worker]:
             del self.asking[future]
-        for future in [future for future, way in self.on_their_way.items() if way.worker is worker]:
-            self._take_back(self.on_their_way.pop(future), counts=True)
+        for place, future in enumerate(list(worker.busy)):
+            self._take_back(self.on_their_way.pop(future), counts=place < worker.threads)  # the others had not begun
             with contextlib.suppress(Exception):
                 self.all.client.cancel([future], force=True)
 
@@ -307,7 +308,10 @@ class _Run:
         """Give ready workers what they have threads for; yield what is known already."""
         while self.waiting:
             room = self.at_once is None or len(self.on_their_way) < self.at_once
-            free = (item for item in self.workers.values() if item.state == "ready" and len(item.busy) < item.threads)
+            ready = [item for item in self.workers.values() if item.state == "ready"]
+            # One more than it has threads for, so that it need not wait; not at the end, when others would.
+            more = len(self.waiting) > sum(item.threads for item in ready)
+            free = (item for item in ready if len(item.busy) < item.threads + more)
             worker = min(free, key=lambda item: len(item.busy) / item.threads, default=None) if room else None
             if worker is None:
                 return
@@ -323,12 +327,12 @@ class _Run:
                     return
                 self.all.shipped.items += 1
                 self.all.shipped.items_bytes += sending.size
-                worker.busy.add(future)
+                worker.busy[future] = None
                 self.on_their_way[future] = _OnItsWay(item, worker, sending, stack.pop_all())
 
     def _arrived(self, way: _OnItsWay, future: Any) -> Iterator[tuple[Any, Any]]:
         """Take in an answer; give the item to another worker if there is none."""
-        way.worker.busy.discard(future)
+        way.worker.busy.pop(future, None)
         if future.status != "finished":  # the worker was lost, or the connection, which nobody's item has done
             self._take_back(way, counts=future.status == "error")
             self.looked = 0.0
