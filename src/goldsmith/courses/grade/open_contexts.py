@@ -101,10 +101,10 @@ def close_context(grader: Grader) -> None:
 def judging_contexts() -> Iterator[None]:
     """Let submissions be judged in this process while the context lasts, then close all that was opened. The garbage
     collector runs less often meanwhile: gold is many objects, none of them garbage."""
+    stopped.clear()  # by the end of an earlier round, too
     if _is_open.locked():  # by this run: it ends with what is around it
         yield
         return
-    stopped.clear()
     before = gc.get_threshold()
     gc.set_threshold(_GC_THRESHOLD_OBJECTS)
     limit_malloc_arenas()
