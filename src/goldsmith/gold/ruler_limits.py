@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -136,12 +137,14 @@ def _limit(
 
 
 def _with_factor(limit: Tolerance, far: Mapping[str, Array], base: Array, eps: float) -> Tolerance:
-    """Limit the factor by which a whole tensor is off, if that says more than the limit of its distance does."""
+    """Limit the factor by which a whole tensor is off, if that says more than the limit of its distance does. Of few
+    elements, roundings make up a factor by chance, which the solution's own need not show."""
     import numpy as np
 
     sound = np.isfinite(base)
     seen = max((abs(common_factor(gap[sound], base[sound])) for gap in far.values()), default=0.0)
-    factor = digits(max(SAFETY * seen, FACTOR_FLOOR * eps))
+    chance = _off(limit) / math.sqrt(max(1, int(sound.sum()) - (limit.noisy or 0)))
+    factor = digits(max(SAFETY * seen, SAFETY * chance, FACTOR_FLOOR * eps))
     return msgspec.structs.replace(limit, factor=factor) if factor < (limit.l2 or 0.0) else limit
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from goldsmith.gold.facts import Environment
 from goldsmith.gold.load import GoldCase, load_gold
 from goldsmith.gold.ruler_limits import ruler_case
 from goldsmith.gold.rulers import Ruler
-from goldsmith.gold.tolerances import SAFETY, tolerance_ratio
+from goldsmith.gold.tolerances import SAFETY, factor_ratio, tolerance_ratio
 from goldsmith.judge.case import Judge
 from goldsmith.judge.criteria import Criteria
 from goldsmith.runs.run import CaseRuns, Run
@@ -123,6 +124,16 @@ def test_the_limit_of_a_factor_is_the_solutions_own(case: GoldCase) -> None:
     assert found.limits["output"].factor == pytest.approx(0.06, rel=0.1)
     plain = ruler_case(case, Trials({"output": reference}, {"again-1": {"output": off}}), Setting(device="cuda"), [])
     assert plain.limits["output"].factor is None, "of other dtypes nothing is known"
+
+
+def test_what_few_roundings_make_up_by_chance_is_no_factor(case: GoldCase) -> None:
+    few = np.ones(4)
+    twin = GoldCase(case.entry, case.path)
+    twin.__dict__.update(data={"output": few.astype(np.float32)}, _kept=({"output": few}, {}, {}))
+    own = 0.03 * np.array([1.0, -1.0, 1.0, -1.0])  # by chance, no factor at all
+    limit = ruler_case(twin, Trials({"output": few}, {"again-1": {"output": own}}), HALF, []).limits["output"]
+    for signs in itertools.product((0.03, -0.03), repeat=4):
+        assert factor_ratio(limit, np.array(signs), few) <= 1, signs
 
 
 def measured_noise(gold: Any) -> Any:
