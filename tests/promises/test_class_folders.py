@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from goldsmith.courses.grade.collection import Collected, collect
-from goldsmith.courses.grade.grader import _SUBMISSION_ERRNOS
+from goldsmith.courses.grade.grader import SUBMISSION_ERRNOS
 from goldsmith.courses.grade.redaction import one_line
 from goldsmith.courses.grade.submissions import SubmissionRef, opened
 from goldsmith.courses.layout.layout import Assignment, find_course
@@ -47,7 +47,7 @@ def placed(assignment: Assignment, item: SubmissionRef) -> list[bytes] | None:
     except GoldsmithError:
         return None
     except OSError as error:
-        if error.errno in _SUBMISSION_ERRNOS:
+        if error.errno in SUBMISSION_ERRNOS:
             return None
         raise
 

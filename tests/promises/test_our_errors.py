@@ -30,7 +30,7 @@ from support.course import CourseOnDisk
 from support.made_verdicts import case, failed, leaf, rubric, verdict
 
 judge_module = importlib.import_module("goldsmith.judge.case")
-grading_run = importlib.import_module("goldsmith.courses.grade.grade_class")
+class_results = importlib.import_module("goldsmith.courses.grade.class_results")
 
 
 @pytest.fixture(scope="module")
@@ -119,7 +119,7 @@ def test_an_error_in_telling_one_grade_does_not_cost_the_others(
     course: CourseOnDisk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ada, bob = hand_in(course, name="ada"), hand_in(course, ("x * factor", "x - factor"), name="bob")
-    monkeypatch.setattr(grading_run, "grade", failing(1, ValueError("a bool, not a number"), grading_run.grade))
+    monkeypatch.setattr(class_results, "grade", failing(1, ValueError("a bool, not a number"), class_results.grade))
     code, report, _ = run(course, "grade", ada, bob)
     assert (code, sorted(item["outcome"] for item in report["submissions"])[1:]) == (3, ["error"])
 

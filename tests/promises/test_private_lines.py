@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 from goldsmith.courses.grade.redaction import Redaction, escaped, one_line, private_lines, redact
+from goldsmith.foundation.ignored_names import RUN_RECORD
 from goldsmith.foundation.log_injection import without_commands
 from goldsmith.render.verdict import verdict_text
 from goldsmith.sandbox.capabilities import probe
@@ -63,7 +64,9 @@ def test_no_student_reads_a_private_recipe_in_their_feedback(tmp_path: Path) -> 
     run = course.run("grade", "hw1", thief, odd, "--verbose", "--json")
     assert run.code == 1, run.err
     recipe = [" ".join(line.split()) for line in RECIPE.splitlines() if len(line.strip()) >= 16]
-    told = [path for path in (course.root / "private/grades/hw1").rglob("*") if path.is_file()]
+    told = [
+        path for path in (course.root / "private/grades/hw1").rglob("*") if path.is_file() and path.name != RUN_RECORD
+    ]
     assert len(told) > 6
     for path in told:
         text = " ".join(path.read_text().replace("\\", "").split())

@@ -24,10 +24,9 @@ from typing import Any
 import pytest
 
 from goldsmith.check import replay_workspace
-from goldsmith.courses.grade import grader as graders
-from goldsmith.courses.grade import judging_context
+from goldsmith.courses.grade import judging_context, open_contexts
 from goldsmith.courses.grade.grade_class import GradingOptions, grade_all
-from goldsmith.courses.grade.grader import Grader, Judged, rubric_for
+from goldsmith.courses.grade.grader import Grader, Judged, RoundName, rubric_for
 from goldsmith.courses.grade.grades import Grade
 from goldsmith.courses.grade.submissions import SubmissionRef
 from goldsmith.courses.layout.layout import find_course
@@ -160,7 +159,7 @@ class ReturnPath:
     def _in_place_of_children(self, warm: StandIn, processes: bool) -> Iterator[None]:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(judging_context, "ForkClient", warm)
-            patch.setattr(graders, "_run_solution", lambda grader: {})  # it would be a stand-in, too
+            patch.setattr(open_contexts, "_run_solution", lambda grader: {})  # it would be a stand-in, too
             if not processes:
                 patch.setattr(replay_workspace, "WorkerChannel", Talk)
             yield
@@ -238,10 +237,10 @@ class _Meter:
     def around_each(self) -> Iterator[None]:
         grade = Grader._grade
 
-        def measured(grader: Grader, item: SubmissionRef, judge: graders.Judge) -> Judged:
+        def measured(grader: Grader, item: SubmissionRef, name: RoundName) -> Judged:
             began, size = self._begin()
             try:
-                return grade(grader, item, judge)
+                return grade(grader, item, name)
             finally:
                 faulthandler.cancel_dump_traceback_later()
                 seconds, grown = self.worst.get(item.name, (0.0, 0))
