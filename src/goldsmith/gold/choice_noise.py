@@ -10,6 +10,7 @@ import msgspec
 
 from goldsmith.gold.advice import Advice
 from goldsmith.gold.choice_links import as_found, find_links, holds
+from goldsmith.gold.choice_ruling import rule
 from goldsmith.gold.choices import (
     BRANCH_PREFIX,
     EQUAL_PREFIX,
@@ -24,7 +25,6 @@ from goldsmith.gold.choices import (
     alternatives,
     best_of,
     close_positions,
-    rule,
     widths_of,
 )
 from goldsmith.gold.facts import CaseFacts
@@ -266,7 +266,7 @@ def exact_values(choices: Sequence[Choice], arrays: Mapping[str, Any], trials: T
         for path in (path for path in found if path in trials.gold):
             follows = path != change.choice.scores or change.choice.steps is not None
             if follows and np.shape(found[path]) == trials.gold[path].shape:
-                rows = change.reaches(np.shape(found[path]))[-1]
+                _, (rows,) = change.reaches(np.shape(found[path]))
                 found[path] = np.where(_widened(rows, found[path]), trials.gold[path], found[path])
     return found
 

@@ -7,7 +7,6 @@ choices nobody declared, `gold/choice_noise.py` measures, and `judge/choices.py`
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
+from goldsmith.gold.choice_ruling import rule
 from goldsmith.gold.tolerances import DWARFS, SAFETY
 
 if TYPE_CHECKING:
@@ -33,8 +33,6 @@ OF_CHOICES = (SCORES_PREFIX, WIDTHS_PREFIX, BRANCH_PREFIX, EQUAL_PREFIX)
 _NEIGHBOURS = 8
 """The noise of a score is that of as many on each side of it by rank, the largest: a dozen trials show too little of a
 single one, and candidates are neighbours of what they may be taken for."""
-MAX_PAIRS = 2**22
-"""Pairs of candidates that are compared at one position; of more, those that are the farthest apart."""
 _FLOOR = 4.0
 """Scores that move at all are never nearer than so many units in the last place."""
 
@@ -219,17 +217,18 @@ class Change:
         at = found.at | found.at.any(axis=others, keepdims=True) if choice.together else found.at
         return cls(choice, np.maximum.accumulate(at, axis=step))
 
-    def reaches(self, shape: Sequence[int]) -> list[Any]:
+    def reaches(self, shape: Sequence[int]) -> tuple[list[Any], list[Any]]:
         """List what of an array of that shape may follow, the least first: what has the same first axes as positions,
-        as their rows, as their first axis, and all from the first of that on. Of an array without such axes, all."""
+        and their rows; then, farther off, their first axis, or all from the first of that on. Of an array without such
+        axes, all."""
         import numpy as np
 
         masks = [self.at] if self.choice.step_axis is None else [self.at, self.at.any(axis=self.choice.step_axis)]
         fitting = [mask for mask in (_fitted(mask, tuple(shape)) for mask in masks) if mask is not None]
         if not fitting:
-            return [np.ones((), dtype=bool)]
+            return [], [np.ones((), dtype=bool)]
         last = fitting[-1]
-        return [*fitting, last.any(axis=tuple(range(1, last.ndim))) if last.ndim > 1 else np.maximum.accumulate(last)]
+        return fitting, [last.any(axis=tuple(range(1, last.ndim))) if last.ndim > 1 else np.maximum.accumulate(last)]
 
 
 def _fitted(mask: Any, shape: tuple[int, ...]) -> Any:
@@ -240,90 +239,6 @@ def _fitted(mask: Any, shape: tuple[int, ...]) -> Any:
         if math.prod(shape[:axes]) == mask.size > 1 and 1 in (axes, mask.ndim):
             return mask.reshape(shape[:axes])
     return None
-
-
-@dataclass(frozen=True)
-class Ruling:
-    """What is to be said of another choice at one position: it is the same, a tie, wrong, or `unknown`, where noise is
-    so large that nothing can be said."""
-
-    outcome: Literal["same", "tie", "wrong", "unknown"]
-    why: str = ""
-
-
-def rule(
-    scores: Array, widths: Array, gold: Indices, chosen: Indices, choice: Choice, equal: Indices | None = None
-) -> Ruling:
-    """Judge what was chosen at one position, by gold's scores there. `widths` are how far below another a score may be
-    and still be a tie; infinite where noise decides. Equal scores with other numbers in `equal` are so by rounding."""
-    import numpy as np
-
-    own, theirs = [int(item) for item in gold], [int(item) for item in chosen]
-    if own == theirs or (choice.unordered and sorted(own) == sorted(theirs)):
-        return Ruling("same")
-    seen: set[int] = set()
-    for item in theirs:
-        if not 0 <= item < len(scores):
-            return Ruling("wrong", f"{item} is chosen, and there are {len(scores)} to choose from")
-        if item in seen:
-            return Ruling("wrong", f"{item} is chosen twice")
-        seen.add(item)
-    misplaced = () if choice.unordered else _misplaced(scores, theirs, equal=bool(choice.ties))
-    found = Ruling("tie")
-    for better, worse in itertools.chain(_exchanged(scores, own, theirs), misplaced):
-        gap = float(scores[better] - scores[worse]) if scores[better] != scores[worse] else 0.0
-        if gap < 0:
-            continue
-        if gap == 0 and choice.ties and (equal is None or equal[better] == equal[worse]):
-            if (worse > better) == (choice.ties == "first"):
-                right = f"the {choice.ties} of equal scores is right"
-                return Ruling("wrong", f"{worse} is chosen before {better}, whose score is equal: {right}")
-            continue
-        width = float(max(widths[better], widths[worse]))
-        if gap <= width and not math.isfinite(width):
-            found = Ruling("unknown")
-        elif gap > width or math.isnan(gap):
-            times = f", {gap / width:.3g} times what noise explains" if width else ""
-            return Ruling("wrong", f"{worse} is chosen, and the score of {better} is better by {gap:.3g}{times}")
-    return (
-        found if np.isfinite(scores[theirs]).all() or found.outcome != "tie" else _among_infinite(scores, own, theirs)
-    )
-
-
-def _exchanged(scores: Array, own: list[int], theirs: list[int]) -> Iterator[tuple[int, int]]:
-    """Yield pairs of what is left out and what is chosen in its place, the farthest apart first; of very many,
-    those."""
-    left_out, instead = set(own) - set(theirs), set(theirs) - set(own)
-    kept = len(left_out) if len(left_out) ** 2 <= MAX_PAIRS else 1
-    yield from itertools.product(
-        sorted(left_out, key=lambda item: (-scores[item], item))[:kept],
-        sorted(instead, key=lambda item: (scores[item], item))[:kept],
-    )
-
-
-def _misplaced(scores: Array, chosen: list[int], *, equal: bool) -> Iterator[tuple[int, int]]:
-    """Yield pairs of which the second was chosen before the first, whose score is better, or is `equal`; of very many,
-    each with the worst before it."""
-    import numpy as np
-
-    ranked = scores[chosen]
-    is_better = np.greater_equal if equal else np.greater
-    if len(chosen) ** 2 > MAX_PAIRS:
-        lowest = np.minimum.accumulate(ranked[:-1])
-        worst = np.maximum.accumulate(np.where(ranked[:-1] == lowest, np.arange(len(lowest)), 0))
-        for later in np.flatnonzero(is_better(ranked[1:], lowest)).tolist():
-            yield chosen[later + 1], chosen[int(worst[later])]
-        return
-    for place, index in enumerate(chosen[:-1]):
-        for other in np.flatnonzero(is_better(ranked[place + 1 :], ranked[place])):
-            yield chosen[place + 1 + int(other)], index
-
-
-def _among_infinite(scores: Array, own: list[int], theirs: list[int]) -> Ruling:
-    """Judge what was chosen among infinite scores: only equal ones tie."""
-    if sorted(scores[own]) == sorted(scores[theirs]):
-        return Ruling("tie")
-    return Ruling("wrong", f"{theirs[0]} is chosen, whose score is infinitely far from the best")
 
 
 def widths_of(scores: Array, gaps: Array, eps: float) -> Array:

@@ -13,6 +13,7 @@ import msgspec
 
 from goldsmith.comparison.results import Comparison
 from goldsmith.gold.arrays import as_numpy, is_numeric, like
+from goldsmith.gold.choice_ruling import Ruling, rule
 from goldsmith.gold.choices import (
     BRANCH_PREFIX,
     EQUAL_PREFIX,
@@ -21,9 +22,7 @@ from goldsmith.gold.choices import (
     Change,
     Choice,
     Layout,
-    Ruling,
     after_change,
-    rule,
 )
 from goldsmith.gold.precision import computed_dtype
 from goldsmith.judge.bounds import spend
@@ -128,7 +127,7 @@ def changes(
 @dataclass(frozen=True)
 class Spared:
     """A comparison without what may follow from choices that are others and as right, the verdicts on choices, and what
-    was left out: by path, whether as a whole."""
+    was left out: by path, whether that is more than the rows of a tie, in which anything could be wrong."""
 
     comparison: Comparison
     chosen: tuple[ChoiceVerdict, ...] = ()
@@ -174,7 +173,7 @@ def spare_followers(
     float64, it may be all of it: a gradient is there or not."""
     import numpy as np
 
-    comparison, reaches = judged.comparison, dict[str, list[Any]]()
+    comparison, reaches, sure = judged.comparison, dict[str, list[Any]](), dict[str, int]()
     for leaf in comparison.differing if changed else ():
         causes = [item for item in changed if leaf.path not in (item.choice.scores, item.choice.path)]
         alike = leaf.problem == "values" and leaf.actual_dtype == leaf.gold_dtype
@@ -182,7 +181,9 @@ def spare_followers(
         if not causes or not (alike or unused):
             continue
         shape = () if leaf.path in rowless else tuple(leaf.gold_shape)
-        each = [item.reaches(shape) for item in causes]
+        both = [item.reaches(shape) for item in causes]
+        sure[leaf.path] = min(len(near) for near, _ in both)
+        each = [near + far for near, far in both]
         ranks = range(max(map(len, each)))
         reaches[leaf.path] = [_joined([item[min(rank, len(item) - 1)] for item in each]) for rank in ranks]
         reaches[leaf.path] += [np.ones((), dtype=bool)] * (leaf.path in whole)
@@ -213,7 +214,7 @@ def spare_followers(
     return Spared(
         Comparison(leaves),
         tuple({**before, **{item.path: item for item in kept}}[path] for path in before),
-        {path: not reaches[path][rank].ndim for path, rank in at.items()},
+        {path: rank >= sure[path] for path, rank in at.items()},
     )
 
 

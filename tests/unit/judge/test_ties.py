@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from goldsmith.gold.choices import Choice, Layout, Misfit, best_of, close_positions, first_problem, rule, widths_of
+from goldsmith.gold.choice_ruling import rule
+from goldsmith.gold.choices import Choice, Layout, Misfit, best_of, close_positions, first_problem, widths_of
 from goldsmith.recipe.choices import sampling_scores
 
 ONE = Choice(path="output")
@@ -85,6 +86,31 @@ def test_one_wrong_swap_in_a_long_order_is_found_and_a_tie_is_none(swapped: int)
     assert ruling(scores, 0.5, order) == "wrong"
     assert ruling(scores, 1.5, order) == "tie"
     assert ruling(scores, 0.5, order, Choice(path="output", ties="first")) == "wrong"
+
+
+@settings(max_examples=20, deadline=None)
+@given(seed=st.integers(0, 99), size=st.sampled_from([12, 3000]))
+def test_each_two_of_an_order_have_a_width_and_a_rule_of_their_own(seed: int, size: int) -> None:
+    """One score that is noise all over, put first, and two equal ones behind a near-tie, hide nothing behind them."""
+    drawn = np.random.default_rng(seed)
+    scores, widths = np.sort(drawn.normal(size=size))[::-1].copy(), np.full(size, 1e-9)
+    order, first = np.arange(size), Choice(path="output", ties="first")
+    noisy = int(drawn.integers(3, size - 3))
+    widths[noisy] = 10.0
+    around = [noisy, *order[:noisy], *order[noisy + 1 :]]
+    assert ruling(scores, widths, around, first) == "tie"
+    one, two = sorted(drawn.choice([item for item in range(1, size) if item != noisy], 2, replace=False))
+    exchanged = list(around)
+    at, other = exchanged.index(one), exchanged.index(two)
+    exchanged[at], exchanged[other] = two, one
+    assert ruling(scores, widths, exchanged, first) == "wrong"
+    scores[two] = scores[one]
+    order = np.argsort(-scores, kind="stable")
+    right = [noisy, *order[order != noisy]]
+    assert ruling(scores, widths, right, first) == "tie"
+    at, other = right.index(one), right.index(two)
+    right[at], right[other] = two, one
+    assert ruling(scores, widths, right, first) == "wrong"
 
 
 def test_nothing_is_chosen_twice() -> None:
