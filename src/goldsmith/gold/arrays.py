@@ -156,8 +156,15 @@ def leaf_facts(path: str, value: Any) -> LeafFacts:
         max=_rounded_float(finite.max()) if finite.size else None,
         mean=_rounded_float(finite.mean()) if finite.size else None,
         rms=_rounded_float(root_mean_square(finite)) if finite.size else None,
-        constant=numbers.size > 1 and not bool(nan.any()) and bool((numbers == numbers.flat[0]).all()),
+        constant=numbers.size > 1 and not bool(nan.any()) and _is_constant(as_numpy(value), numbers),
     )
+
+
+def _is_constant(array: Any, numbers: Any) -> bool:
+    """Say whether all elements are the same: not only in float64, which does not hold every whole number, and not only
+    in magnitude."""
+    exact = array if array.dtype.kind in "iuc" else numbers
+    return bool((exact == exact.flat[0]).all())
 
 
 def array_hash(value: Any) -> str:

@@ -220,6 +220,11 @@ def test_an_infinite_input_is_no_fault(tmp_path: Path) -> None:
     assert failed(evidence(SOUND | {"input": torch.tensor([0.0, -torch.inf])}, tmp_path)) == []
 
 
+@pytest.mark.parametrize("output", [2**60 + torch.arange(7), torch.tensor([1j, -1.0])], ids=["whole", "complex"])
+def test_what_varies_where_float64_or_magnitudes_do_not_is_no_constant(output: torch.Tensor, tmp_path: Path) -> None:
+    assert failed(evidence(SOUND | {"output": output}, tmp_path)) == []
+
+
 def test_a_missing_key_a_changed_value_and_a_lost_leaf_are_found(tmp_path: Path) -> None:
     lacking = {key: value for key, value in SOUND.items() if key != "model_config"}
     assert failed(evidence(lacking, tmp_path)) == ["keys"]
