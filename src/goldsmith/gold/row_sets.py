@@ -1,19 +1,20 @@
 """Records whose rows may come in any order: which row of one belongs to which of the other.
 
-Rows that are equal are paired first, duplicates one by one; the others so that they are as near to each other as they
-can be: of few rows the smallest total of squared distances is found, many are first parted into blocks, at places where
-nothing lies near. Whether what is paired agrees is for a comparison to say.
+Rows that are equal are paired first, duplicates one by one; then those whose whole numbers are the same, which rounding
+never moves; the others so that they are as near to each other as they can be: of few rows the smallest total of squared
+distances is found, many are first parted into blocks, at places where nothing lies near. Whether what is paired agrees
+is for a comparison to say.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from goldsmith.foundation.nested import walk
-from goldsmith.gold.arrays import is_numeric, numbers_of
+from goldsmith.gold.arrays import as_numpy, is_numeric, numbers_of
 from goldsmith.gold.safetensors_reader import Bfloat16
 from goldsmith.gold.sizes import root_mean_square
 
@@ -65,35 +66,78 @@ def _in_order(gold: Mapping[str, Any], actual: Mapping[str, Any]) -> dict[str, A
     rows = _rows_of(gold)
     if not rows or any(not is_numeric(leaf) or leaf.shape != gold[path].shape for path, leaf in actual.items()):
         return dict(actual)
-    order = pairing(_features(gold, gold, rows), _features(actual, gold, rows))
-    return {path: _taken(leaf, order) for path, leaf in actual.items()}
+    whole = [path for path in gold if _is_whole(gold[path]) and _is_whole(actual[path])]
+    found = _by_key(*(_keys(leaves, whole, rows) for leaves in (gold, actual)))
+    mine = [number for number, other in enumerate(found) if other < 0]
+    theirs = sorted(set(range(rows)) - set(found))
+    for number, other in _paired(gold, actual, whole, mine, theirs):
+        found[number] = other
+    return {path: _taken(leaf, found) for path, leaf in actual.items()}
+
+
+def _paired(
+    gold: Mapping[str, Any],
+    actual: Mapping[str, Any],
+    whole: Collection[str],
+    mine: Sequence[int],
+    theirs: Sequence[int],
+) -> Iterator[tuple[int, int]]:
+    """Yield pairs of these rows, of which no two are equal: of such as have the same whole numbers, if as many have
+    them on either side."""
+    rows = _rows_of(gold)
+    one, two = (
+        _grouped(_keys({path: leaves[path] for path in whole}, whole, rows), numbers)
+        for leaves, numbers in ((gold, mine), (actual, theirs))
+    )
+    if {key: len(group) for key, group in one.items()} != {key: len(group) for key, group in two.items()}:
+        whole, one, two = (), {b"": list(mine)}, {b"": list(theirs)}
+    left, right = (
+        _features({path: leaf for path, leaf in leaves.items() if path not in whole}, gold, rows)
+        for leaves in (gold, actual)
+    )
+    for key, group in one.items():
+        others = two[key]
+        order = _nearest(left[group], right[others]) if len(group) > 1 else [0]
+        yield from zip(group, (others[number] for number in order), strict=True)
+
+
+def _by_key(mine: Sequence[bytes], theirs: Sequence[bytes]) -> list[int]:
+    """Return for each key of mine the number of an equal one of theirs, which is taken once; -1 where none is left."""
+    equal = {key: rows[::-1] for key, rows in _grouped(theirs, range(len(theirs))).items()}
+    return [equal[key].pop() if equal.get(key) else -1 for key in mine]
+
+
+def _grouped(keys: Sequence[bytes], rows: Sequence[int]) -> dict[bytes, list[int]]:
+    found: dict[bytes, list[int]] = defaultdict(list)
+    for row in rows:
+        found[keys[row]].append(row)
+    return found
 
 
 def _plain_in_order(gold: Mapping[str, Any], actual: Mapping[str, Any]) -> dict[str, Any]:
-    """Pair plain values, which agree if they are equal."""
+    """Pair plain values: those that are equal, then numbers with numbers, the smallest first."""
     left = list(actual.values())
     found: dict[str, Any] = {}
     for path, value in gold.items():
         place = next((number for number, item in enumerate(left) if type(item) is type(value) and item == value), None)
         if place is not None:
             found[path] = left.pop(place)
-    return {path: found[path] if path in found else left.pop(0) for path in gold}
+    unpaired = [path for path in gold if path not in found]
+    mine = _ascending({path: gold[path] for path in unpaired})
+    theirs = _ascending(dict(enumerate(left)))
+    found |= {path: left[place] for path, place in zip(mine, theirs, strict=False)}
+    rest = [item for place, item in enumerate(left) if place not in theirs[: len(mine)]]
+    return {path: found[path] if path in found else rest.pop(0) for path in gold}
 
 
-def pairing(gold: Array, actual: Array) -> list[int]:
-    """Return for each row of gold's which one of the others is paired with it."""
-    import numpy as np
-
-    equal: dict[bytes, list[int]] = defaultdict(list)
-    for number in range(len(actual) - 1, -1, -1):
-        equal[actual[number].tobytes()].append(number)
-    found = [equal[row.tobytes()].pop() if equal.get(row.tobytes()) else -1 for row in gold]
-    mine = [number for number, other in enumerate(found) if other < 0]
-    theirs = sorted(set(range(len(actual))) - set(found))
-    one, two = (np.nan_to_num(rows, posinf=1e150, neginf=-1e150, nan=1e151) for rows in (gold[mine], actual[theirs]))
-    for number, other in zip(mine, _nearest(one, two), strict=True):
-        found[number] = theirs[other]
-    return found
+def _ascending(values: Mapping[Any, Any]) -> list[Any]:
+    """Return where numbers stand, the smallest first and NaN last."""
+    numbers = {}
+    for place, value in values.items():
+        number = as_numpy(value).item() if is_numeric(value) and value.shape == () else value
+        if isinstance(number, int | float) and not isinstance(number, bool):
+            numbers[place] = number
+    return sorted(numbers, key=lambda place: (numbers[place] != numbers[place], numbers[place]))
 
 
 def _nearest(gold: Array, actual: Array) -> list[int]:
@@ -213,11 +257,27 @@ def _features(leaves: Mapping[str, Any], gold: Mapping[str, Any], rows: int) -> 
     """Return one row of numbers for each row of the record, each array over the size of gold's."""
     import numpy as np
 
-    parts = []
+    parts = [np.empty((rows, 0))]
     for path, leaf in leaves.items():
         size = numbers_of(gold[path])
         parts.append(numbers_of(leaf).reshape(rows, -1) / (root_mean_square(size[np.isfinite(size)]) or 1.0))
-    return np.ascontiguousarray(np.concatenate(parts, axis=1)) + 0.0
+    return np.nan_to_num(np.concatenate(parts, axis=1), posinf=1e150, neginf=-1e150, nan=1e151)
+
+
+def _keys(leaves: Mapping[str, Any], whole: Collection[str], rows: int) -> list[bytes]:
+    """Return the values of each row as bytes, which are the same exactly if all values are: float64 does not hold every
+    whole number."""
+    import numpy as np
+
+    parts = [np.empty((rows, 0), dtype=np.uint8)]
+    for path, leaf in leaves.items():
+        exact = as_numpy(leaf).astype(np.int64) if path in whole else numbers_of(leaf) + 0.0  # -0 is 0
+        parts.append(np.ascontiguousarray(exact.reshape(rows, -1)).view(np.uint8))
+    return [row.tobytes() for row in np.concatenate(parts, axis=1)]
+
+
+def _is_whole(leaf: Any) -> bool:
+    return not isinstance(leaf, Bfloat16) and as_numpy(leaf).dtype.kind in "biu"
 
 
 def _rows_of(leaves: Mapping[str, Any]) -> int:

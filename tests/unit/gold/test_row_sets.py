@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from goldsmith.gold.row_sets import assignment, in_order_of, is_unorderable, pairing
+from goldsmith.gold.row_sets import assignment, in_order_of, is_unorderable
 
 
 @given(st.integers(0, 2**32), st.integers(1, 6))
@@ -61,8 +62,9 @@ def test_one_wrong_row_among_many_is_the_only_one_that_differs() -> None:
 
 def test_a_duplicate_stands_for_one_row_only() -> None:
     gold, theirs = np.array([[1.0], [1.0], [2.0]]), np.array([[2.0], [1.0], [2.0]])
-    assert sorted(pairing(gold, theirs)) == [0, 1, 2]
-    assert not np.array_equal(theirs[pairing(gold, theirs)], gold)
+    found = in_order_of({"output": gold}, {"output": theirs}, ["output"])["output"]
+    assert sorted(found.ravel()) == [1.0, 2.0, 2.0]
+    assert not np.array_equal(found, gold)
 
 
 def test_arrays_of_one_record_keep_their_rows_together() -> None:
@@ -70,6 +72,48 @@ def test_arrays_of_one_record_keep_their_rows_together() -> None:
     theirs = {"output.boxes": gold["output.boxes"][::-1], "output.labels": gold["output.labels"]}
     found = in_order_of(gold, theirs, ["output"])
     assert not all(np.array_equal(found[path], gold[path]) for path in gold), "each label is that of its box"
+
+
+def test_rows_keep_their_whole_numbers_whatever_rounding_does_next_to_them() -> None:
+    """Ids over their size lie closer than probabilities are rounded."""
+    rng = np.random.default_rng(0)
+    ids, order = 10**8 + np.arange(40), rng.permutation(40)
+    right = (1 - rng.random(40) * 3e-7).astype(np.float32)
+    rounded = (right * (1 + rng.choice([-1, 0, 1], 40) * 6e-8)).astype(np.float32)
+    gold = {"output.id": np.repeat(ids[:20], 2), "output.p": right}
+    theirs = {"output.id": gold["output.id"][order], "output.p": rounded[order]}
+    found = in_order_of(gold, theirs, ["output"])
+    assert np.array_equal(found["output.id"], gold["output.id"])
+    assert np.abs(found["output.p"] - right).max() < 3e-7
+    gold, theirs = {"output.id": ids, "output.p": right}, {"output.id": ids[order], "output.p": rounded[order]}
+    found = in_order_of(gold, theirs, ["output"])
+    assert np.array_equal(found["output.id"], ids)
+    assert np.array_equal(found["output.p"], rounded)
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.uint64])
+def test_whole_numbers_beyond_float64_are_told_apart(kind: type) -> None:
+    gold = 2**60 + np.arange(6).astype(kind)
+    assert np.array_equal(in_order_of({"output": gold}, {"output": gold[::-1]}, ["output"])["output"], gold)
+
+
+def test_a_wrong_whole_number_is_the_only_one_that_differs() -> None:
+    gold = 2**60 + np.arange(6)
+    theirs = gold[::-1].copy()
+    theirs[2] += 100
+    found = in_order_of({"output": gold}, {"output": theirs}, ["output"])["output"]
+    assert (found != gold).tolist() == [False, False, False, True, False, False]
+
+
+def test_plain_numbers_that_rounding_has_moved_are_found_again() -> None:
+    values = [0.1, "a", 0.3, 0.2, float("nan"), 7]
+    gold = {f"output.{place}": value for place, value in enumerate(values)}
+    moved = [math.nextafter(item, 1.0) if isinstance(item, float) else item for item in reversed(values)]
+    moved[moved.index("a")] = "b"
+    found = in_order_of(gold, {f"output.{place}": item for place, item in enumerate(moved)}, ["output"])
+    assert [found[path] for path in ("output.1", "output.5")] == ["b", 7]
+    assert all(math.isclose(found[f"output.{place}"], values[place]) for place in (0, 2, 3))
+    assert math.isnan(found["output.4"])
 
 
 def test_words_are_paired_as_they_are() -> None:
