@@ -21,7 +21,7 @@ from goldsmith.frameworks.framework import Framework, arrays_of, library_of, mod
 from goldsmith.frameworks.protocols import Models
 from goldsmith.gold.arrays import is_array
 from goldsmith.gold.call_forms import NO_FORM, form_of, tensors_in
-from goldsmith.gold.gradient_projections import projections
+from goldsmith.gold.sizes import projections
 from goldsmith.instruments.own_calls import OwnCode, arguments_of, unwatched
 from goldsmith.instruments.tensor_contents import contents_of, copy_of, hash_of, is_wrapped, unwrapped
 from goldsmith.weights.crossing import foreign_of, modules_of

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from goldsmith.gold.gradient_projections import projections
+from goldsmith.gold.sizes import projections
 from goldsmith.gold.sketches.sketch import Sketch
 from goldsmith.gold.trace_tensors import is_whole
 from goldsmith.judge.policy import GRADIENTS_FAR, MAX_CASES_ALONE, MAX_HUNG_CALLS

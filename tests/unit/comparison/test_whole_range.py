@@ -20,8 +20,7 @@ from goldsmith.frameworks.torch.device_statistics import SUMMARY, totals_of
 from goldsmith.gold.arrays import leaf_facts
 from goldsmith.gold.calibration import Trials, calibrate
 from goldsmith.gold.facts import CaseFacts, FileFacts
-from goldsmith.gold.gradient_projections import projections
-from goldsmith.gold.sizes import relative_size, root_mean_square
+from goldsmith.gold.sizes import projections, relative_size, root_mean_square
 from goldsmith.gold.sketches.sketch import Sketch
 from goldsmith.gold.tolerances import Tolerance, tolerance_ratio
 from goldsmith.instruments.call_noise import CallOutputs, call_noise

@@ -19,14 +19,13 @@ from hypothesis.extra import numpy as hnp
 from safetensors.numpy import save
 from safetensors.torch import save as save_torch
 
-from goldsmith.gold import files, gradient_projections
+from goldsmith.gold import files, sizes
 from goldsmith.gold.arrays import Computed, array_hash, leaf_facts, numbers_of
 from goldsmith.gold.calibration import FLOAT64, _comparable, _measure
 from goldsmith.gold.files import read_arrays, read_back, read_payload, same_bytes, write_arrays, write_payload
-from goldsmith.gold.gradient_projections import projections
 from goldsmith.gold.safetensors_reader import open_mapped, parse_bytes
 from goldsmith.gold.safetensors_writer import encoded, encoded_at_once
-from goldsmith.gold.sizes import root_mean_square
+from goldsmith.gold.sizes import projections, root_mean_square
 from goldsmith.gold.tolerances import ATOL, RTOL, digits, sizes_of
 from goldsmith.worker import tolerance_trials
 from goldsmith.worker.record_session import collect_garbage
@@ -190,7 +189,7 @@ def test_a_gradient_is_projected_piece_by_piece_as_it_is_whole(gradient: Any, pi
     steps = np.arange(1, gradient.size + 1)
     whole = [float(gradient @ np.cos(steps * (1.3 + number))) for number in range(3)]
     assert projections(gradient)[1:] == whole, "small ones have the bits that gold has"
-    with mock.patch.object(gradient_projections, "_PIECE", piece):
+    with mock.patch.object(sizes, "_PIECE", piece):
         assert projections(gradient)[1:] == pytest.approx(whole, abs=1e-11)
 
 
