@@ -67,8 +67,8 @@ def _size(numbers: Any) -> tuple[float, float]:
 
 
 def projections(gradient: Any) -> list[float]:
-    """Return the norm of a gradient and its projections on a few fixed directions, which gold stores in its place: enough to
-    tell one gradient from another."""
+    """Return the norm of a gradient and its projections on a few fixed directions. Gold stores those in its place: they
+    are enough to tell one gradient from another."""
     import numpy as np
 
     flat = np.asarray(gradient, dtype="float64").ravel()
