@@ -25,7 +25,7 @@ from goldsmith.courses.grade.moves import (
     signed,
 )
 from goldsmith.courses.grade.next_step import Piece, next_step
-from goldsmith.courses.grade.overview import Overview
+from goldsmith.courses.grade.overview import Overview, by_mistake
 from goldsmith.courses.grade.result_files import FEEDBACK
 from goldsmith.courses.grade.scoring import NOT_JUDGED, ItemResult, number
 from goldsmith.html_report.author_view import author_cases
@@ -122,12 +122,11 @@ class ClassPages:
 
     def of_moves(self, grades: Sequence[Grade], stems: Sequence[str], ledger: Ledger) -> str:
         """Return the page of everybody's points before and after, which lies next to the grades."""
-        pages = dict(zip((grade.name for grade in grades), stems, strict=True))
-        moved = [(grade.name, grade.moved) for grade in grades if grade.moved is not None]
+        moved = [(grade.name, stem, grade.moved) for grade, stem in zip(grades, stems, strict=True) if grade.moved]
         rows = [
             MovedRow(
                 name=name,
-                page=f"{FEEDBACK}/{pages[name]}.html",
+                page=f"{FEEDBACK}/{stem}.html",
                 was=number(item.was),
                 score=number(item.score),
                 now=number(item.now),
@@ -136,16 +135,16 @@ class ClassPages:
                 items=items_words(item),
                 because=because_words(item.because),
             )
-            for name, item in moved
+            for name, stem, item in moved
         ]
         return render("moved.html", headline=moved_line(ledger), lines=ledger_lines(ledger), rows=rows)
 
     def of_class(self, grades: Sequence[Grade], stems: Sequence[str], overview: Overview) -> str:
         """Return the page of the class."""
-        pages = {grade.name: self._page(stem) for grade, stem in zip(grades, stems, strict=True)}
+        pages = {id(grade): self._page(stem) for grade, stem in zip(grades, stems, strict=True)}  # names may look alike
         mistakes = [
-            Mistake(item.description, item.outcome, tuple((name, pages[name]) for name in item.names))
-            for item in overview.clusters
+            Mistake(item.description, item.outcome, tuple((grade.name, pages[id(grade)]) for grade in made_by))
+            for item, made_by in zip(overview.clusters, by_mistake(grades), strict=True)
         ]
         columns = [tally.name for tally in overview.parts or overview.cases]
         return render(

@@ -98,7 +98,7 @@ def overview_of(assignment: str, grades: Sequence[Grade], notes: Iterable[str] =
         median=round(statistics.median(scores), 3) if scores else None,
         cases=cases,
         parts=parts,
-        clusters=tuple(_clusters(grades)),
+        clusters=tuple(map(_cluster, by_mistake(grades))),
         review=tuple(grade.name for grade in grades if grade.review),
         notes=(*notes, *_notes(grades)),
     )
@@ -152,15 +152,15 @@ def _notes(grades: Sequence[Grade]) -> Iterator[str]:
 # --- clusters -------------------------------------------------------------------------------------------------------
 
 
-def _clusters(grades: Sequence[Grade]) -> list[Cluster]:
+def by_mistake(grades: Sequence[Grade]) -> list[list[Grade]]:
     """Group submissions that share a mistake, largest group first; what the course's own code did wrong is none of
     theirs."""
     places: dict[tuple[str, ...], list[Grade]] = {}
     for grade in grades:
         if grade.outcome != AGREES and grade.cause not in (RECIPE, FORM):
             places.setdefault(_place(grade), []).append(grade)
-    found = [_cluster(some) for there in places.values() for some in _by_size(there)]
-    return sorted(found, key=lambda item: (-len(item.names), item.outcome, item.description))
+    found = [some for there in places.values() for some in _by_size(there)]
+    return sorted(found, key=lambda some: (-len(some), some[0].outcome, _cluster(some).description))
 
 
 def _place(grade: Grade) -> tuple[str, ...]:
