@@ -195,6 +195,8 @@ def test_dry_run_tells_it_and_writes_nothing(course: CourseOnDisk, other_gold: C
     assert files(course.root / FOLDER) == first
     elsewhere = grade(course, "--dry-run", "--output", "elsewhere")
     assert "there is no earlier run in elsewhere/ to compare with" in elsewhere.last_line
+    kept = grade(course, "--dry-run", "--never-lower", "--output", "elsewhere")
+    assert "--never-lower keeps nothing: there is no earlier run in elsewhere/" in " ".join(kept.err.split())
     assert not (course.root / "elsewhere").exists()
     for more in (["--html"], ["--format", "csv=grades.csv"], ["--format", "canvas"]):
         assert grade(course, "--dry-run", *more).code == 2
@@ -228,7 +230,7 @@ def test_who_joined_left_or_has_another_name_is_told(course: CourseOnDisk) -> No
     edit(handed_in / "dee/ops.py", "x + mean_of(x)", "x - mean_of(x) + 1")
     other_rubric(course)
     found = grade(course, "--json").json["ledger"]
-    assert (found["joined"], found["left"], found["renamed"]) == (["dee"], ["cy"], {"robert": "bob"})
+    assert (found["joined"], found["left"], found["renamed"]) == (["dee"], ["cy"], [["robert", "bob"]])
     assert (found["compared"], found["moved"]) == (2, ["ada", "robert"])
     shutil.rmtree(course.root / FOLDER)
     grade(course)

@@ -48,6 +48,8 @@ class RegradeChoice:
 
         is_there = has_record(folder) or (self.never_lower and has_grades(folder))
         if self.since is None and not is_there:
+            if self.never_lower:
+                tell(f"Note: --never-lower keeps nothing: there is no earlier run in {folder}/ to compare with")
             return None
         try:
             found = earlier_run(assignment, self.since or folder, chosen)

@@ -17,10 +17,10 @@ from goldsmith.courses.grade.feedback import feedback_markdown
 from goldsmith.courses.grade.grader import Judged
 from goldsmith.courses.grade.grades import Grade, failed, grade, with_similarity
 from goldsmith.courses.grade.hints import hint_json, hint_of
-from goldsmith.courses.grade.moves import Ledger
+from goldsmith.courses.grade.moves import Ledger, because_words, items_words, moved_sentence
 from goldsmith.courses.grade.output_folder import Folder
 from goldsmith.courses.grade.overview import Overview, overview_of
-from goldsmith.courses.grade.redaction import redact
+from goldsmith.courses.grade.redaction import one_line, redact
 from goldsmith.courses.grade.regrade import Regrade, Since
 from goldsmith.courses.grade.result_files import Pages, file_names, write_class, write_share, write_submission
 from goldsmith.courses.grade.run_record import Entry, RunRecord, encode
@@ -76,6 +76,7 @@ class ClassResults:
         self._folder = Folder(wanted.folder)
         self._stems = file_names(record.names)
         self._entries, self._kept = list(record.entries), 0
+        self._untold: list[str] = []
         self._grades: dict[int, Grade] = {}
         self._alike: dict[int, dict[str, Matches]] = {}
         self._regrade = Regrade(wanted.since, record) if wanted.since is not None else None
@@ -98,7 +99,8 @@ class ClassResults:
         similar = similarities([self._alike[place] for place in places])
         grades = tuple(with_similarity(self._grades[place], similar[place]) for place in places)
         record = self._record.with_results(self._entries, list(self._alike.values()))
-        overview = overview_of(record.assignment, grades, notes_of(record.left_out, record.as_one))
+        notes = (*notes_of(record.left_out, record.as_one), *self._untold)
+        overview = overview_of(record.assignment, grades, notes)
         ledger = self._regrade.ledger(grades) if self._regrade is not None else None
         with uninterrupted():
             page = wanted.pages.of_class(grades, self._stems, overview) if wanted.pages else ""
@@ -163,11 +165,22 @@ class ClassResults:
         return made, feedback_markdown(made, verdict, veil, verbose=self._wanted.verbose), page, hint
 
     def _with_move(self, made: Grade, entry: Entry, judged: Judged) -> Grade:
-        """Return the grade with what became of its points since the earlier run, or else as the record says."""
-        if self._regrade is not None:
-            return self._regrade.with_move(made, entry, judged)
-        moved = entry.moved
-        return made if moved is None else msgspec.structs.replace(made, score=moved.score, moved=moved)
+        """Return the grade with what became of its points since the earlier run, or else as the record says. A bug of
+        ours in telling that is noted, and is no reason to lose the verdict."""
+        try:
+            told, moved = made, entry.moved
+            if self._regrade is not None:
+                told = self._regrade.with_move(made, entry, judged)
+            elif moved is not None:
+                told = msgspec.structs.replace(made, score=moved.score, moved=moved)
+            if told.moved is not None:  # here it is seen whether it can be put into words
+                _ = moved_sentence(told.moved, told.points), because_words(told.moved.because), items_words(told.moved)
+            return told
+        except Exception as error:
+            problem = one_line(str(error) or repr(error))
+            why = f"goldsmith could not tell how the points of {made.name} moved ({problem})"
+            self._untold.append(f"{why}: they are those of this run, and none are kept")
+            return made
 
 
 def write_again(record: RunRecord, wanted: ResultOptions) -> Class:

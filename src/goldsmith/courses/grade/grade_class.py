@@ -89,8 +89,9 @@ def _record(wanted: GradingOptions) -> RunRecord:
     manifest = read_manifest(assignment.gold)
     hidden = _private(assignment, manifest)
     entries = [Entry.waiting(item, root) for item in wanted.items]
-    if wanted.share is not None:
-        seen = [digest_if_opened(assignment, item) for item in wanted.items]
+    if wanted.share is not None or wanted.since is not None:
+        looked_at = set(wanted.items) if wanted.share is not None else _perhaps_renamed(wanted)
+        seen = [digest_if_opened(assignment, item) if item in looked_at else "" for item in wanted.items]
         entries = [entry.in_share(share, saw) for entry, share, saw in zip(entries, wanted.shares, seen, strict=True)]
     return RunRecord(
         assignment=assignment.name,
@@ -105,6 +106,14 @@ def _record(wanted: GradingOptions) -> RunRecord:
         as_one=tuple(wanted.as_one),
         share=wanted.share,
     )
+
+
+def _perhaps_renamed(wanted: GradingOptions) -> set[SubmissionRef]:
+    """Return who is not in the earlier run, if somebody of that is not in this one: by their files, known before the
+    first is judged, it is told who only has another name."""
+    assert wanted.since is not None
+    then, now = set(wanted.since.record.names), {item.name for item in wanted.items}
+    return {item for item in wanted.items if item.name not in then} if then - now else set()
 
 
 def _judged(wanted: GradingOptions) -> Generator[tuple[SubmissionRef, Judged]]:

@@ -119,8 +119,10 @@ class Ledger(msgspec.Struct, frozen=True, kw_only=True):
     """Who was not in the earlier run."""
     left: tuple[str, ...]
     """Who is not in this one any more."""
-    renamed: dict[str, str]
-    """Who has another name now, by the same files; the earlier name by the present one."""
+    renamed: tuple[tuple[str, ...], ...]
+    """Who has another name now, by files that nobody else's are like: the present name and the earlier one."""
+    not_kept: tuple[str, ...] = ()
+    """Whose better points `--never-lower` does not keep, since what can be earned, or the name, is another now."""
 
     @property
     def is_news(self) -> bool:
@@ -131,7 +133,7 @@ class Ledger(msgspec.Struct, frozen=True, kw_only=True):
 def moved_words(moved: Moved) -> str:
     """Say in a cell what became of the points and why: `13 to 12: gold`."""
     change = f"{number(moved.score)} kept, not" if moved.kept else f"{number(moved.was)} to"
-    return f"{change} {number(moved.now)}: {because_words(moved.because)}"
+    return f"{change} {number(moved.now)}{': ' if moved.because else ''}{because_words(moved.because)}"
 
 
 def because_words(because: Sequence[Because]) -> str:
@@ -164,11 +166,13 @@ def signed(points: float) -> str:
 def moved_sentence(moved: Moved, points: float) -> str:
     """Tell the author of a submission what became of its points and why."""
     reasons = [f"{_clause(item)} ({signed(item.points)})" for item in moved.because]
-    why, now = joined(reasons if len(reasons) > 1 else [_clause(moved.because[0])]), number(moved.now)
+    why, now = joined(reasons if len(reasons) > 1 else list(map(_clause, moved.because))), number(moved.now)
+    since = f", since {why}" if why else ""
     if moved.kept:
-        return f"You keep {number(moved.score)} points of an earlier run: this one gives {now}, since {why}."
+        kept = f"{number(moved.score)} point{'' if moved.score == 1 else 's'}"
+        return f"You keep {kept} of an earlier run: this one gives {now}{since}."
     then = "" if moved.of == points else f" of {number(moved.of)}"
-    return f"Your points went from {number(moved.was)}{then} to {now} of {number(points)}, since {why}."
+    return f"Your points went from {number(moved.was)}{then} to {now} of {number(points)}{since}."
 
 
 def _clause(because: Because) -> str:
@@ -193,11 +197,14 @@ def ledger_lines(ledger: Ledger) -> list[str]:
         lines.append(f"Points to be earned: {number(ledger.points)}; they were {number(ledger.points_were)}.")
     if ledger.kept:
         lines.append(f"Better points of the earlier run are kept (--never-lower): {_few(ledger.kept)}.")
+    if ledger.not_kept:
+        why = "what can be earned, or the name, is another now"
+        lines.append(f"Better points are not kept, since {why} (--never-lower): {_few(ledger.not_kept)}.")
     if ledger.joined:
         lines.append(f"Not in the earlier run: {_few(ledger.joined)}.")
     if ledger.left:
         lines.append(f"Only in the earlier run: {_few(ledger.left)}.")
     if ledger.renamed:
-        pairs = [f"{name} (was {before})" for name, before in ledger.renamed.items()]
+        pairs = [f"{name} (was {before})" for name, before in ledger.renamed]
         lines.append(f"Under another name, by the same files: {joined(pairs)}.")
     return lines

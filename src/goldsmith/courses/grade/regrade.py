@@ -29,6 +29,8 @@ _SAME = 1e-9
 _BY_CONFIGURATION = ("items", "provided_changed", "own_dtype", "inconclusive")
 """What of a rubric is written by people; the rest follows from gold."""
 _SUBMISSION, _JUDGING, _RUN, _RUBRIC = "submission", "judging", "run", "rubric"
+Earned = dict[tuple[str, str], float]
+"""Points by kind and name, as they are shown."""
 New = frozenset[str]
 """Which of what changed is taken from the new run; all else is from the earlier one."""
 
@@ -36,7 +38,7 @@ New = frozenset[str]
 @dataclass(frozen=True)
 class Since:
     """The earlier run, the place where its record is as people call it, and where verdicts are cached. With
-    `never_lower`, points do not fall below what they were."""
+    `never_lower`, points do not fall below what they were, where as many can be earned."""
 
     record: RunRecord
     place: str
@@ -51,18 +53,18 @@ class Regrade:
         self._since, self._now = since, record
         then = [entry for entry in since.record.entries if entry.is_judged]
         self._by_name = {entry.name: entry for entry in then}
-        gone = [entry for entry in then if entry.name not in set(record.names)]
-        self._gone_by_digest = {entry.digest: entry for entry in reversed(gone) if entry.digest}
-        self._renamed: dict[str, Entry] = {}
+        self._renamed = _renamed(then, record.entries)
+        self._not_kept: set[str] = set()
 
     def with_move(self, made: Grade, entry: Entry, judged: Judged) -> Grade:
         """Return the grade with what became of its points."""
-        then = self._by_name.get(entry.name) or self._gone_by_digest.get(judged.digest)
+        then = self._by_name.get(entry.name) or self._renamed.get(entry.name)
         if then is None:
             return made
-        if then.name != entry.name:
-            self._renamed[entry.name] = then
-        moved = self._moved(made, then, judged)
+        if then.name != entry.name and then.digest != judged.digest:  # it has changed since it was looked at
+            del self._renamed[entry.name]
+            return made
+        moved = self._moved(made, then, entry.name, judged)
         return made if moved is None else replace(made, score=moved.score, moved=moved)
 
     def ledger(self, grades: Sequence[Grade]) -> Ledger:
@@ -82,11 +84,13 @@ class Regrade:
             kept=_shown(name for name, item in moved if item.kept),
             joined=_shown(name for name in names if name not in known),
             left=_shown(name for name in self._by_name if name not in matched),
-            renamed={one_line(name): one_line(self._renamed[name].name) for name in names if name in self._renamed},
+            renamed=tuple(_shown((name, self._renamed[name].name)) for name in names if name in self._renamed),
+            not_kept=_shown(name for name in names if name in self._not_kept),
         )
 
-    def _moved(self, made: Grade, then: Entry, judged: Judged) -> Moved | None:
-        """Return how points moved; None if they did not."""
+    def _moved(self, made: Grade, then: Entry, name: str, judged: Judged) -> Moved | None:
+        """Return how points moved; None if they did not. Points are kept for who had them, under the same name, and
+        only where as many could be earned: of another number, nobody knows what they are worth."""
         trial = _Trial(self, self._since.record.judged(then), judged)
         kept_then = then.moved if then.moved is not None and then.moved.kept else None
         if not trial.all and kept_then is None:
@@ -94,20 +98,26 @@ class Regrade:
         before, after = trial.score(frozenset()), trial.score(trial.all)
         assert before is not None
         assert after is not None
-        was = kept_then.score if kept_then is not None else before.points
-        items, because = tuple(_item_moves(before, after)), trial.because()
+        was, of = before.points, total([item.points for item in self._since.record.rubric.items])
+        if kept_then is not None:
+            was, of = kept_then.score, kept_then.of
+        is_lower = was > made.score + _SAME
+        kept = self._since.never_lower and is_lower and then.name == name and abs(of - made.points) < _SAME
+        if self._since.never_lower and is_lower and not kept:
+            self._not_kept.add(name)
+        earned, because = before.earned, trial.because()
+        if kept_then is not None and is_lower and not kept:
+            because = (*because, Because(causes=("kept",), points=_rounded(before.points - was)))
+        elif kept_then is not None:
+            earned, because = _earned_before(earned, kept_then.items), _summed((*kept_then.because, *because))
+        items = tuple(_item_moves(earned, after.earned))
         if abs(made.score - was) < _SAME and not items:
             return None
-        kept = self._since.never_lower and min(was, made.points) > made.score + _SAME
-        if kept_then is not None and kept:
-            items, because = items or kept_then.items, (*kept_then.because, *because)
-        elif kept_then is not None:
-            because = (*because, Because(causes=("kept",), points=_rounded(before.points - was)))
         return Moved(
             was=was,
-            of=total([item.points for item in self._since.record.rubric.items]),
+            of=of,
             now=made.score,
-            score=min(was, made.points) if kept else made.score,
+            score=was if kept else made.score,
             kept=kept,
             items=items,
             because=because,
@@ -128,6 +138,12 @@ class _Score:
     points: float
     items: tuple[ItemResult, ...]
     forbidden: float
+
+    @property
+    def earned(self) -> Earned:
+        """Return what each line of the rubric came to, and what forbidden uses cost."""
+        cost = -self.forbidden or 0.0
+        return {**{(it.kind, one_line(it.name)): it.earned for it in self.items}, ("forbidden", "forbidden"): cost}
 
 
 @dataclass(frozen=True)
@@ -154,8 +170,9 @@ class _Trial:
         self.all: New = frozenset(name for name, is_other in changed.items() if is_other)
 
     def because(self) -> tuple[Because, ...]:
-        """Return what moved the points: each change by itself or, where these do not add up, one after the other, the
-        rubric last: what it is worth that a case is right follows from whether it is."""
+        """Return what moved the points: each change by itself or, where these do not add up or none moves anything
+        alone, one after the other, the rubric last: what it is worth that a case is right follows from whether it is.
+        """
         whole = self._by(self.all, frozenset())
         if whole is None or not whole.is_any:
             return ()
@@ -163,7 +180,8 @@ class _Trial:
             return (Because(causes=("error",), points=whole.points),)
         pieces = self._pieces()
         found = [self._by(piece, frozenset()) for piece in pieces]
-        if None in found or abs(sum(item.points for item in found if item) - whole.points) >= _SAME:
+        alone = [item for item in found if item and item.is_any]
+        if None in found or not alone or abs(sum(item.points for item in alone) - whole.points) >= _SAME:
             states = list(accumulate(pieces, frozenset.union, initial=frozenset[str]()))
             found = [self._by(after, before) for before, after in pairwise(states)]
         told = [(piece, item) for piece, item in zip(pieces, found, strict=True) if item and item.is_any]
@@ -189,7 +207,7 @@ class _Trial:
         one, two = self.score(before), self.score(new)
         if one is None or two is None:
             return None
-        return _Effect(_rounded(two.points - one.points), bool(tuple(_item_moves(one, two))))
+        return _Effect(_rounded(two.points - one.points), any(_item_moves(one.earned, two.earned)))
 
     def _verdict(self, new: New) -> Verdict | None:
         changed = self.all - {_RUBRIC}
@@ -262,15 +280,45 @@ def _worth(record: RunRecord) -> list[object]:
     return [record.forbidden_costs, *(getattr(record.rubric, name) for name in _BY_CONFIGURATION)]
 
 
-def _item_moves(before: _Score, after: _Score) -> Iterable[ItemMove]:
+def _item_moves(then: Earned, now: Earned) -> Iterable[ItemMove]:
     """Yield the items that earn something else; what is in one rubric alone earns nothing by the other."""
-    then, now = ({(item.kind, item.name): item.earned for item in found.items} for found in (before, after))
     for kind, name in dict.fromkeys((*now, *then)):
         was, earned = then.get((kind, name)), now.get((kind, name))
         if abs((was or 0.0) - (earned or 0.0)) >= _SAME:
-            yield ItemMove(name=one_line(name), kind=kind, was=was, now=earned)
-    if before.forbidden != after.forbidden:
-        yield ItemMove(name="forbidden", kind="forbidden", was=-before.forbidden, now=-after.forbidden)
+            yield ItemMove(name=name, kind=kind, was=was, now=earned)
+
+
+def _earned_before(last: Earned, items: Iterable[ItemMove]) -> Earned:
+    """Return what everything earned in the run whose points are kept, from what it does in the last run and which
+    `items` had moved by then."""
+    found = {**last, **{(item.kind, item.name): item.was for item in items}}
+    return {key: earned for key, earned in found.items() if earned is not None}
+
+
+def _summed(because: Iterable[Because]) -> tuple[Because, ...]:
+    """Name each cause once; one that was taken back is none, if there is another."""
+    found: dict[tuple[Cause, ...], float] = {}
+    for item in because:
+        found[item.causes] = _rounded(found.get(item.causes, 0.0) + item.points)
+    told = {causes: points for causes, points in found.items() if points} or found
+    return tuple(Because(causes=causes, points=points) for causes, points in told.items())
+
+
+def _renamed(then: Iterable[Entry], now: Iterable[Entry]) -> dict[str, Entry]:
+    """Return the earlier entry of who has another name now, by that: of all that are gone and of all that joined, one
+    each has these files. What several have is nobody's own."""
+    then, now = list(then), list(now)
+    names = {entry.name for entry in then}, {entry.name for entry in now}
+    gone = _by_own_files(entry for entry in then if entry.name not in names[1])
+    joined = _by_own_files(entry for entry in now if entry.name not in names[0])
+    return {joined[digest].name: entry for digest, entry in gone.items() if digest in joined}
+
+
+def _by_own_files(entries: Iterable[Entry]) -> dict[str, Entry]:
+    found: dict[str, list[Entry]] = {}
+    for entry in entries:
+        found.setdefault(entry.digest or entry.seen, []).append(entry)
+    return {digest: some[0] for digest, some in found.items() if digest and len(some) == 1}
 
 
 def _rounded(points: float) -> float:

@@ -43,7 +43,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     digest: str = ""
     """Of the files that were judged; empty where it could not be opened."""
     seen: str = ""
-    """Of its files as this machine saw them when it took its share of the class."""
+    """Of its files as this machine saw them when it took its share of the class, or where the name is new in it."""
     share: int = 0
     """Which share of the class it is in; 0 where that is not shared out."""
     coded_paths: tuple[bytes, ...] = ()
