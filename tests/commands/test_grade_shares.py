@@ -18,6 +18,7 @@ import pytest
 
 from goldsmith.courses.grade.class_results import ResultOptions, write_again
 from goldsmith.courses.grade.merge_shares import merged
+from goldsmith.courses.grade.moves import Moved
 from goldsmith.courses.grade.run_record import Entry, RunRecord, encode, read_record
 from goldsmith.errors.base import GoldsmithError
 from goldsmith.errors.shares import PartUnreadable
@@ -167,6 +168,9 @@ def test_shares_are_made_even_by_the_times_of_an_earlier_run(course: CourseOnDis
         (["--shard", "1/0"], "K/N with 1 to 10,000 shares"),
         (["--shard", "a/b"], "K/N, such as 3/16"),
         (["--shard", "1/4"], "--shard needs --output"),
+        (["--shard", ""], "--shard is empty; give K/N"),
+        (["--shard", "1/4", "--output", "p", "--times", ""], "--times is empty"),
+        (["--times", ""], "--times is empty"),
         (["--shard", "1/4", "--output", "p", "--fresh"], "leave out --fresh"),
         (["--shard", "1/4", "--output", "p", "--html"], "leave out --html"),
         (["--shard", "1/4", "--output", "p", "--verbose"], "leave out --verbose"),
@@ -228,6 +232,12 @@ def with_less(parts: list[Path], room: Path) -> list[Path]:
     return edited(entries=tuple(entries))(parts, room)
 
 
+def with_moved_points(parts: list[Path], room: Path) -> list[Path]:
+    moved = Moved(was=9.0, of=9.0, now=0.0, score=9.0, kept=True)
+    entries = [msgspec.structs.replace(item, moved=moved) for item in read_record(parts[1]).entries]
+    return edited(entries=tuple(entries))(parts, room)
+
+
 def with_a_share_that_nobody_has(parts: list[Path], room: Path) -> list[Path]:
     for number, part in enumerate(parts):
         record = read_record(part)
@@ -261,6 +271,7 @@ def with_a_share_that_nobody_has(parts: list[Path], room: Path) -> list[Path]:
         (edited(options={"memory": 1.0}), r"room does not belong .* another value of "),
         (edited(gold="0"), r"room does not belong .* another manifest of gold;"),
         (edited(recipe="0"), r"room does not belong .* another recipe;"),
+        (with_moved_points, r"room cannot be merged: it says that points moved"),
         (edited(forbidden_costs=2.0), r"room does not belong .* another rubric;"),
     ],
 )

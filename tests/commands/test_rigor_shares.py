@@ -103,6 +103,20 @@ def test_missing_doubled_and_foreign_parts_are_refused(course: CourseOnDisk, par
     assert (empty.code, "it has no rigor.record" in empty.err) == (3, True)
 
 
+def test_neither_a_merge_nor_a_share_is_written_over_what_nobody_has_twice(
+    course: CourseOnDisk, parts: list[Path], tmp_path: Path
+) -> None:
+    before = (parts[0] / RIGOR_RECORD).read_bytes()
+    into = course.run("rigor", "--merge", *map(str, parts), "--output", str(parts[0]))
+    assert (into.code, "is one of the folders that are merged" in into.err) == (2, True), into.err
+    assert (parts[0] / RIGOR_RECORD).read_bytes() == before
+    whole = encode(merged(parts))
+    (tmp_path / RIGOR_RECORD).write_bytes(whole)
+    over = course.run("rigor", "hw1", "--shard", "1/3", "--output", str(tmp_path))
+    assert (over.code, "holds a whole measurement" in over.err) == (2, True), over.err
+    assert (tmp_path / RIGOR_RECORD).read_bytes() == whole
+
+
 @pytest.mark.long
 def test_a_share_with_another_recipe_is_named(course: CourseOnDisk, parts: list[Path]) -> None:
     other = machine_of(course, "other")
@@ -120,6 +134,8 @@ def test_a_share_with_another_recipe_is_named(course: CourseOnDisk, parts: list[
     [
         (["--shard", "4/3", "--output", "p"], "from 1/3 to 3/3: they are counted from 1"),
         (["--shard", "1/3"], "--shard needs --output"),
+        (["--shard", "", "--output", "p"], "--shard is empty; give K/N"),
+        (["--shard", "1/3", "--output", "p", "--times", ""], "--times is empty"),
         (["--shard", "1/3", "--output", "p", "--min", "0.5"], "leave out --min"),
         (["--shard", "1/3", "--output", "p", "--html", "page.html"], "leave out --html"),
         (["--merge", "--only", "scale"], "leave out --only"),

@@ -6,9 +6,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import click
-
 from goldsmith.cli.options import open_course
+from goldsmith.cli.shares import require_apart
 from goldsmith.courses.grade.canvas import CanvasPlan
 from goldsmith.courses.grade.class_results import Class, ResultOptions, write_again
 from goldsmith.courses.grade.merge_shares import merged
@@ -45,8 +44,7 @@ def merge_class(
         return open_course(course).assignment(record.assignment)
 
     folder = output or assignment().course.grades_folder / record.assignment
-    if folder.resolve() in [part.resolve() for part in parts]:
-        raise click.UsageError(f"{folder} is one of the folders that are merged: give --output another one")
+    require_apart(folder, parts)
     canvas = plan(assignment, record.names, folder)
     stderr = open_console(no_color=no_color, stderr=True)
     earlier = since(record.assignment, folder, stderr.print)

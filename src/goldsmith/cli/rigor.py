@@ -25,7 +25,7 @@ from goldsmith.cli.options import (
     several_assignments,
 )
 from goldsmith.cli.reports import Output, Wanted, asked_for, report_formats
-from goldsmith.cli.shares import parts_named, refuse_others, require_share, share_named, share_options
+from goldsmith.cli.shares import parts_named, refuse_others, require_apart, require_share, share_named, share_options
 from goldsmith.errors.usage import BadOption
 
 if TYPE_CHECKING:
@@ -109,12 +109,17 @@ def rigor(
             raise BadOption("--min", least, "a score above 0 and at most 1")
         share = share_named(shard)
         require_share(share, output, asked)
+        if share is not None and output is not None:
+            _refuse_a_whole_measurement(output)
         shown = Output(report, "rigor", asked, no_color, {"everything": everything})
         if merge:
             from goldsmith.mutants.record import merged
 
             refuse_others("--merge", "tries nothing", allowed=_OF_A_MERGE)
-            records = merged(parts_named("rigor", assignments))
+            parts = parts_named("rigor", assignments)
+            if output is not None:
+                require_apart(output, parts)
+            records = merged(parts)
             _write(output, records)
             for record in records:
                 shown.show(record.conclusion())
@@ -204,6 +209,19 @@ def _write(output: Path | None, records: Sequence[RigorRecord]) -> None:
         folder = Folder(output)
         if records:
             folder.write(RIGOR_RECORD, encode(records))
+
+
+def _refuse_a_whole_measurement(output: Path) -> None:
+    """Raise if a share would be written over the record of all mutants."""
+    from goldsmith.foundation.sealed_files import NotSealed
+    from goldsmith.mutants.record import read_records
+
+    try:
+        records = read_records(output).values()
+    except (NotSealed, OSError):  # nothing there that could be lost
+        return
+    if any(item.share is None for item in records):
+        raise click.UsageError(f"{output} holds a whole measurement: give --output a folder for this share alone")
 
 
 def _mutant_seconds(times: str) -> Mapping[str, Mapping[str, float]]:

@@ -40,9 +40,14 @@ def share_named(text: str) -> Share | None:
     from goldsmith.foundation.shares import read_share
 
     try:
-        return read_share(text) if text else None
+        return read_share(text) if text or _is_given("shard") else None
     except ValueError as wanted:
-        raise BadOption("--shard", text, str(wanted)) from None
+        raise BadOption("--shard", text or "empty", str(wanted)) from None
+
+
+def _is_given(name: str) -> bool:
+    """Return whether an option was given, if only with the empty text of a variable that is not set."""
+    return click.get_current_context().get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
 
 
 def refuse_others(option: str, why: str, allowed: Collection[str] = (), refused: Collection[str] = ()) -> None:
@@ -50,15 +55,16 @@ def refuse_others(option: str, why: str, allowed: Collection[str] = (), refused:
     context = click.get_current_context()
     for item in context.command.params:
         name = item.name or ""
-        is_given = context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
-        if is_given and isinstance(item, click.Option) and (name in refused if refused else name not in allowed):
+        if _is_given(name) and isinstance(item, click.Option) and (name in refused if refused else name not in allowed):
             raise click.UsageError(f"{option} {why}: leave out {item.opts[0]}")
 
 
 def require_share(share: Share | None, output: Path | None, formats: Sequence[Wanted]) -> None:
     """Raise unless a share has a folder of its own, and nothing is asked of it that takes all shares."""
+    if _is_given("times") and not click.get_current_context().params["times"]:
+        raise BadOption("--times", "empty", "the folder of an earlier run")
     if share is None:
-        if click.get_current_context().params["times"]:
+        if _is_given("times"):
             raise click.UsageError("--times is for --shard, whose shares it makes even: give that, too")
         return
     refuse_others("--shard", "needs the same inputs on every machine", refused=("fresh",))
@@ -76,6 +82,12 @@ def parts_named(command: str, names: Collection[str | None]) -> list[Path]:
     if not found:
         raise click.UsageError(f"--merge needs the folders that the shares wrote: goldsmith {command} --merge part*/")
     return found
+
+
+def require_apart(output: Path, parts: Collection[Path]) -> None:
+    """Raise if what is merged would be written over one of the parts."""
+    if output.resolve() in [part.resolve() for part in parts]:
+        raise click.UsageError(f"{output} is one of the folders that are merged: give --output another one")
 
 
 def seconds_before(times: str, default: Path, assignment: str) -> Mapping[str, float]:

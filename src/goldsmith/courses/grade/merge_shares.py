@@ -58,6 +58,8 @@ def _part(place: str, record: RunRecord) -> Part:
     if record.share is None:
         raise PartUnreadable(place, "it holds grades of a whole class, and no share of one")
     ingredients, entries = asdict(record.ingredients), record.entries
+    if any(entry.moved is not None for entry in entries):
+        raise PartUnreadable(place, "it says that points moved since an earlier run, which no share looks at")
     packages, options = ingredients["packages"], ingredients["options"]
     files: dict[str, list[str]] = {}
     for entry in entries:
