@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from goldsmith.gold.advice import Advice
-from goldsmith.gold.arrays import is_array, judged_part, leaves_of, numbers_of
+from goldsmith.gold.arrays import as_numpy, is_array, judged_part, leaves_of, numbers_of
 from goldsmith.gold.facts import is_allowed, withheld_paths
 from goldsmith.gold.load import GoldCase
 from goldsmith.gold.manifest import TensorEntry
@@ -84,9 +84,9 @@ def passing_answers(case: GoldCase, limits: Mapping[str, Tolerance], others: Seq
         if gold is None or own is None:
             continue
         own_records = [(case.entry.label(other), leaf) for other, leaf in known.leaves.items() if other != path]
-        reference = numbers_of(case.reference[path]) if path in case.reference else gold
+        reference = _numbers(case.reference[path]) if path in case.reference else gold
         answers = [*known.answers(path, gold), *_noise_like(gold)]
-        answers += [(name, numbers_of(leaf)) for name, leaf in (*own_records, *more) if _has_shape(leaf, gold)]
+        answers += [(name, _numbers(leaf)) for name, leaf in (*own_records, *more) if _has_shape(leaf, gold)]
         for name, answer in answers:
             if known.passes(path, reference, answer, limit) and not known.passes(path, gold, answer, own):
                 found[path] = name
@@ -102,6 +102,14 @@ def _has_shape(leaf: Any, gold: Array) -> bool:
     return is_array(leaf) and tuple(leaf.shape) == gold.shape
 
 
+def _numbers(leaf: Any) -> Array:
+    """Return a leaf as `numbers_of` does; whole numbers that float64 does not hold as two parts that it does."""
+    array = as_numpy(leaf)
+    if array.dtype.kind not in "iu" or array.size < 2 or max(abs(int(array.min())), abs(int(array.max()))) <= 2**53:
+        return np.asarray(numbers_of(leaf))
+    return np.stack([array >> 32, array & (2**32 - 1)], axis=-1).astype(np.float64)
+
+
 def _noise_like(gold: Array) -> Iterator[tuple[str, Array]]:
     """Yield random numbers with the mean and the spread of gold's."""
     drawn = np.random.default_rng(0).standard_normal(gold.shape)
@@ -110,7 +118,7 @@ def _noise_like(gold: Array) -> Iterator[tuple[str, Array]]:
 
 def _is_free(leaf: object) -> bool:
     if is_array(leaf):
-        numbers = numbers_of(leaf)
+        numbers = _numbers(leaf)
         return numbers.size == 1 and not numbers.any()
     return isinstance(leaf, bool) or (isinstance(leaf, int | float) and leaf == 0)
 
@@ -155,7 +163,7 @@ class _Known:
         leaf, entry = self.leaves[path], self.entries.get(path)
         if not is_array(leaf) or entry is None:
             return None, None
-        gold = numbers_of(leaf)
+        gold = _numbers(leaf)
         return (gold, entry.tolerance) if gold.size > 1 and bool(np.isfinite(gold).all()) else (None, None)
 
     def passes(self, path: str, gold: Array, answer: Array, tolerance: Tolerance) -> bool:
@@ -172,10 +180,10 @@ class _Known:
         yield "a constant", np.full_like(gold, gold.mean())
         for name, leaf in leaves_of({"input": self.case.data.get("input")}).items():
             if is_array(leaf):
-                yield f"its {name.replace('.', ' ', 1)}", numbers_of(leaf)
+                yield f"its {name.replace('.', ' ', 1)}", _numbers(leaf)
         for name, leaf in leaves_of({"state_dict": self.case.data.get("state_dict")}).items():
             if is_array(leaf) and path.endswith(f".{name.partition('.')[2]}") and name not in self.withheld:
-                yield "the weights that it starts from", numbers_of(leaf)
+                yield "the weights that it starts from", _numbers(leaf)
 
     def twins(self, before: Sequence[_Known]) -> Iterator[TrivialPass]:
         """Yield records that an earlier one of their case passes as, and a case all of whose records have twins in
@@ -206,7 +214,7 @@ class _Known:
         leaf = other.leaves[its]
         if gold is None or tolerance is None or not is_array(leaf):
             return False
-        return self.passes(path, gold, numbers_of(leaf), tolerance)
+        return self.passes(path, gold, _numbers(leaf), tolerance)
 
 
 def _are_alike(one: TensorEntry, two: TensorEntry) -> bool:

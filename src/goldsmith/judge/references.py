@@ -86,8 +86,9 @@ def _of(between: Mapping[Pair, CaseVerdict], one: int, two: int) -> str:
 
 
 def _is_within(number: int, found: Mapping[int, CaseVerdict], between: Mapping[Pair, CaseVerdict]) -> bool:
-    """Say whether each value that differs is nearer to one of the references than these are to each other; of whole
-    numbers, whether each is that of one of them."""
+    """Say whether each tensor that differs is nearer to one of the references, as a whole, than these are to each
+    other; of whole numbers, whether each element is that of one of them. Single elements of another right
+    implementation may by chance be farther off."""
     case = found[number]
     wrong = [leaf for leaf in case.leaves if not leaf.agrees]
     for leaf in wrong:

@@ -24,6 +24,10 @@ SOLUTION = """
         return 3.0 + x * 1e-6
 
 
+    def ids(n):
+        return 2**60 + n
+
+
     class Weights:
         def __init__(self, size):
             self.w = np.random.randn(size, 2)
@@ -32,7 +36,7 @@ RECIPE = """
     import numpy as np
 
     import goldsmith as gs
-    from ops import Weights, scale, settled, tiny
+    from ops import Weights, ids, scale, settled, tiny
 
 
     def drawn():
@@ -104,6 +108,14 @@ def test_one_hollow_record_among_others_is_advice_that_can_be_silenced(course: C
     assert found["hollow-record:a"].startswith("case a: zeros would pass as output.z: ")
     course.write({"goldsmith.toml": '[assignment.hw1.silence]\n"hollow-record:a" = "it is"\n'})
     assert "hollow-record:a" not in advice(generate(course, case, "--force"))
+
+
+def test_whole_numbers_that_float64_does_not_hold_are_no_constant(course: CourseOnDisk) -> None:
+    case = "@gs.case\n    def a(case):\n        case.record('y', ids(case.input('n', np.arange(7))))\n"
+    assert not any(name.startswith("hollow") for name in advice(generate(course, case)))
+    case = "@gs.case\n    def b(case):\n        case.record('y', ids(case.input('n', 2**60 + np.arange(7))) - 2**60)\n"
+    (problem,) = generate(course, case)["error"]["problems"]  # type: ignore[index]
+    assert problem.startswith("case b: its input would pass as output.y")
 
 
 def test_counts_flags_and_single_numbers_are_not_hollow(course: CourseOnDisk) -> None:
