@@ -134,10 +134,10 @@ def calibrate(case: CaseFacts, trials: Trials) -> Calibrated:
     if any(item.any() for name in CONTROLS for item in trials.differences.get(name, {}).values()):
         found.unfaithful = True
         return found
-    if not any(name.startswith(NOISE) for name in trials.differences):
-        return found
     choices = measure_choices(case, trials)
     found.choices, found.reference = choices.choices, choices.arrays
+    if not any(name.startswith(NOISE) for name in trials.differences):
+        return found
     exact = exact_values(found.choices, choices.arrays, trials)
     gold = {path: trials.gold[path] for path in leaves}
     trials = replace(trials, gold=gold, differences=without_victims(case, trials))

@@ -10,7 +10,7 @@ import msgspec
 
 from goldsmith.gold.advice import Advice
 from goldsmith.gold.choice_links import as_found, find_links, holds
-from goldsmith.gold.choice_ruling import rule
+from goldsmith.gold.choice_ruling import decided_by_noise, rule
 from goldsmith.gold.choices import (
     BRANCH_PREFIX,
     EQUAL_PREFIX,
@@ -29,7 +29,7 @@ from goldsmith.gold.choices import (
 )
 from goldsmith.gold.facts import CaseFacts
 from goldsmith.gold.precision import computed_dtype, unit_of
-from goldsmith.gold.tolerances import pin_for
+from goldsmith.gold.tolerances import DWARFS, pin_for
 
 if TYPE_CHECKING:
     import numpy as np
@@ -41,13 +41,9 @@ if TYPE_CHECKING:
 
 MAX_SCORES = 2**22
 """Scores that are kept of one choice; of more, it stays exact."""
-DECIDED_BY_NOISE = 0.5
-"""A choice between scores that noise moves by more than this share of how much all of them vary is made by chance.
-Noise in bfloat16 is 0.02 of it, and a tie three times as wide."""
-
 _SAME_IN_FLOAT64 = 2.0**-46
-"""Scores are equal in float64 if they are nearer than this share of the largest: sums of the same numbers in another
-order are."""
+"""Scores are equal in float64 if they are nearer than this share of the largest near them: sums of the same numbers in
+another order are."""
 
 
 @dataclass
@@ -62,7 +58,7 @@ def measure_choices(case: CaseFacts, trials: Trials) -> MeasuredChoices:
     """Measure the choices that a case declares, and those that are found in what it recorded or called."""
     found = MeasuredChoices()
     for choice in (*case.choices, *_found(case, trials)):
-        measured = _measure(choice, trials, found.arrays)
+        measured = _measure(case, choice, trials, found.arrays)
         if measured is not None:
             found.choices.append(measured)
         elif not choice.found:
@@ -99,13 +95,15 @@ def _holds_in(layout: Layout, path: str, name: str, trials: Trials, trial: Mappi
     return holds(layout, value, trials.gold[name] + trial[name], trials.gold[name])
 
 
-def _measure(choice: Choice, trials: Trials, arrays: dict[str, Any]) -> Choice | None:
+def _measure(case: CaseFacts, choice: Choice, trials: Trials, arrays: dict[str, Any]) -> Choice | None:
     """Return a choice with its noise, and add what is kept of it to `arrays`; None if nothing was measured."""
     import numpy as np
 
     gold = trials.gold.get(choice.scores or f"{SCORES_PREFIX}{choice.path}")
     value = trials.gold.get(choice.path)
     if gold is None or value is None or not 0 < gold.size <= MAX_SCORES:
+        return None
+    if not _has_noise(case, choice, gold, trials):
         return None
     layout = Layout.of(choice, value.shape, gold.shape)
     scores, chosen = layout.scores(gold), layout.chosen(value)[:, layout.lead :].astype(np.int64)
@@ -114,14 +112,11 @@ def _measure(choice: Choice, trials: Trials, arrays: dict[str, Any]) -> Choice |
         choice = msgspec.structs.replace(choice, ties=_rule_followed(layout, scores, chosen, equal, trials))
         layout = Layout.of(choice, value.shape, gold.shape)
     largest = np.zeros_like(scores)
-    seen = 0
     for _, gaps in _gaps(choice, layout, trials):
-        largest, seen = np.maximum(largest, gaps), seen + 1
-    if not seen:
-        return None
+        largest = np.maximum(largest, gaps)
     finite = scores[np.isfinite(scores)]
     widths = widths_of(scores, largest, unit_of(finite, computed_dtype(finite, "float64")))
-    widths[widths > DECIDED_BY_NOISE * float(finite.std() if finite.size else 0.0)] = np.inf
+    widths[decided_by_noise(scores, widths)] = np.inf
     if not largest.any():
         widths[:] = 0.0
     close = close_positions(scores, widths, chosen.shape[-1], choice, equal)
@@ -138,6 +133,19 @@ def _measure(choice: Choice, trials: Trials, arrays: dict[str, Any]) -> Choice |
         branches=tuple(branches),
         told_apart=bool(choice.ties) and equal is not None,
     )
+
+
+def _has_noise(case: CaseFacts, choice: Choice, scores: Any, trials: Trials) -> bool:
+    """Say whether the noise of scores is known: it was tried, or they are counts, by their dtype, and nothing that goes
+    in can be disturbed."""
+    from goldsmith.gold.calibration import FLOAT32, NOISE, OTHER_SEED
+
+    if any(name.startswith(NOISE) for name in trials.differences):
+        name = choice.scores or f"{SCORES_PREFIX}{choice.path}"
+        return any(name in item for trial, item in trials.differences.items() if trial not in (FLOAT32, OTHER_SEED))
+    leaf = next((leaf for leaf in case.file.leaves if leaf.path == choice.scores), None)
+    dtype = leaf.dtype if leaf is not None else str(scores.dtype)
+    return not choice.found and dtype.startswith(("int", "uint"))
 
 
 def _equal(choice: Choice, layout: Layout, scores: Array, trials: Trials) -> Any:
@@ -170,10 +178,10 @@ def _equal(choice: Choice, layout: Layout, scores: Array, trials: Trials) -> Any
             found[at] = np.arange(scores.shape[-1])  # float64 has chosen otherwise before, and tells nothing
             continue
         near = exact[at]
-        size = np.abs(near[np.isfinite(near)]).max(initial=0.0)
         order = np.argsort(near, kind="stable")
+        ranked = near[order]
         with np.errstate(invalid="ignore"):
-            apart = ~(np.diff(near[order]) <= _SAME_IN_FLOAT64 * size) & (near[order][1:] != near[order][:-1])
+            apart = ~(np.diff(ranked) <= _SAME_IN_FLOAT64 * _sizes_near(ranked)) & (ranked[1:] != ranked[:-1])
         numbers = np.empty(len(near), dtype=np.int64)
         numbers[order] = np.concatenate([[0], np.cumsum(apart)])
         seen = np.stack([scores[at], numbers, *(item[at] for item in calm)], axis=-1)
@@ -183,6 +191,18 @@ def _equal(choice: Choice, layout: Layout, scores: Array, trials: Trials) -> Any
         if len(set(whole.tolist())) > plain.max() + 1:
             found[at] = whole
     return found
+
+
+def _sizes_near(ranked: Array) -> Array:
+    """Return of each two neighbours how large scores are there: the largest of all that dwarfs neither them nor the
+    usual one, so that a mask says nothing, and terms that cancel do."""
+    import numpy as np
+
+    sizes = np.unique(np.abs(ranked[np.isfinite(ranked)]))
+    if not sizes.size:
+        return np.zeros(len(ranked) - 1)
+    both = np.maximum(np.maximum(np.abs(ranked[1:]), np.abs(ranked[:-1])), sizes[(len(sizes) - 1) // 2])
+    return np.asarray(sizes[np.maximum(np.searchsorted(sizes, DWARFS * both, side="right") - 1, 0)])
 
 
 def _rule_followed(layout: Layout, scores: Array, chosen: Any, equal: Any, trials: Trials) -> Ties:

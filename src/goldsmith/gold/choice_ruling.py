@@ -1,13 +1,24 @@
-"""Whether another choice is as right as gold's, by gold's scores: the same, a tie, or wrong."""
+"""Whether another choice is as right as gold's, by gold's scores: the same, a tie, or wrong; and where noise is so
+large that nobody can say."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+from goldsmith.gold.tolerances import DWARFS
 
 if TYPE_CHECKING:
     from goldsmith.gold.choices import Array, Choice, Indices
 
+DECIDED_BY_NOISE = 0.5
+"""A choice between scores that noise moves by more than this share of how far they are apart is made by chance. Noise
+in bfloat16 is 0.02 of how much scores vary, and a tie three times as wide."""
+_NEAREST = 4
+"""How far scores are apart is how far it is to the one so many ranks away that this part of all lies between: fewer may
+be twins, and more may be masks."""
+_FEW = 4
+"""Of so many candidates at least, two may be twins and say nothing about the others."""
 MAX_PAIRS = 2**28
 _PAIRS_AT_ONCE = 2**18
 """Pairs of candidates that are compared at one position, at most, and at once; of more, nothing is said."""
@@ -128,3 +139,67 @@ def _among_infinite(scores: Array, own: list[int], theirs: list[int]) -> Ruling:
     if sorted(scores[own]) == sorted(scores[theirs]):
         return Ruling("tie")
     return Ruling("wrong", f"{theirs[0]} is chosen, whose score is infinitely far from the best")
+
+
+def decided_by_noise(scores: Array, widths: Array) -> Any:
+    """Return which scores (by row, step and candidate) have so many others within their width that chance chooses. One
+    position may have a few by accident: they count if most positions have them at that rank, if half of the position's
+    candidates are as near, or if all scores, without masks, vary no more."""
+    import numpy as np
+
+    size = scores.shape[-1]
+    rows, wide = scores.reshape(-1, size), widths.reshape(-1, size)
+    order = np.argsort(-rows, axis=-1, kind="stable")
+    ranked = np.take_along_axis(rows, order, -1)
+    new = np.isfinite(ranked)
+    with np.errstate(invalid="ignore"):
+        new[:, 1:] &= ranked[:, 1:] != ranked[:, :-1]  # equal ones are one: heavy ties and masks count once
+    rank = np.maximum(np.cumsum(new, axis=-1) - 1, 0)
+    levels = np.full(rows.shape, np.nan)
+    row = np.broadcast_to(np.arange(len(rows))[:, None], rows.shape)
+    levels[row[new], rank[new]] = ranked[new]
+    last = np.isfinite(ranked)
+    last[:, :-1] &= new[:, 1:] | ~np.isfinite(ranked[:, 1:])
+    upto = np.full(rows.shape, size)
+    upto[row[last], rank[last]] = np.nonzero(last)[1] + 1
+    counts = _without_masks(levels, upto, new.sum(axis=-1))
+    few = np.where(counts < _FEW, 1, np.maximum(2, -(-(counts - 1) // _NEAREST)))
+    limit = np.take_along_axis(wide, order, -1)
+    near = limit > DECIDED_BY_NOISE * np.take_along_axis(_reach(levels, counts, few), rank, -1)
+    half = limit > DECIDED_BY_NOISE * np.take_along_axis(_reach(levels, counts, counts // 2), rank, -1)
+    half &= (counts >= 2 * _FEW)[:, None]
+    inside = new & (rank < counts[:, None]) & (near | last)  # equal ones may be so by rounding, and tell nothing
+    at = np.bincount(rank[inside], minlength=size)
+    usual = 2 * np.bincount(rank[inside & near], minlength=size) > at
+    unmasked = np.isfinite(ranked) & (rank < counts[:, None])
+    half |= unmasked & (limit > DECIDED_BY_NOISE * (ranked[unmasked].std() if unmasked.any() else 0.0))
+    found = np.empty(rows.shape, dtype=bool)
+    np.put_along_axis(found, order, ((near & usual[rank]) | half) & np.isfinite(ranked), -1)
+    return found.reshape(scores.shape)
+
+
+def _without_masks(levels: Array, upto: Any, counts: Any) -> Any:
+    """Return how many of each row's distinct scores, the highest first, stand before a gap that dwarfs them and is
+    wider than what comes after it. `upto` is how many scores are as high as each."""
+    import numpy as np
+
+    if levels.shape[-1] < 2:
+        return counts
+    gaps = levels[:, :-1] - levels[:, 1:]
+    lowest = np.take_along_axis(levels, np.maximum(counts - 1, 0)[:, None], -1)
+    far = (gaps > DWARFS * (levels[:, :1] - levels[:, :-1])) & (gaps > levels[:, 1:] - lowest)
+    far &= upto[:, :-1] >= _FEW
+    return np.where(far.any(axis=-1), far.argmax(axis=-1) + 1, counts)
+
+
+def _reach(levels: Array, counts: Any, ranks: Any) -> Array:
+    """Return how far each of the first `counts` is from the one so many `ranks` away, above or below: the nearer."""
+    import numpy as np
+
+    places, found = np.arange(levels.shape[-1]), np.full(levels.shape, np.inf)
+    for sign in (-1, 1):
+        others = places + sign * np.maximum(ranks, 1)[:, None]
+        there = (others >= 0) & (others < counts[:, None]) & (places < counts[:, None])
+        distance = np.abs(np.take_along_axis(levels, np.where(there, others, 0), -1) - levels)
+        found = np.where(there, np.minimum(found, distance), found)
+    return found
