@@ -241,6 +241,14 @@ def _fitted(mask: Any, shape: tuple[int, ...]) -> Any:
     return None
 
 
+def joined(masks: Sequence[Any]) -> Any:
+    """Return what is in any of some masks over first axes; all, if one is of all."""
+    import numpy as np
+
+    axes = min(mask.ndim for mask in masks)
+    return np.logical_or.reduce([mask.any(axis=tuple(range(axes, mask.ndim))) for mask in masks])
+
+
 def widths_of(scores: Array, gaps: Array, eps: float) -> Array:
     """Return how far below another each score may be and still be a tie, from the `gaps` between scores and those of
     the trials, the largest of each. Both are laid out, as `Layout.scores` returns them."""

@@ -1,6 +1,7 @@
 """Judge choices that are not gold's: by gold's scores alone, another one is a tie or it is wrong.
 
-What a submission scored plays no part here: it could call everything equal. Its scores are compared as ever.
+What a submission scored plays no part here: it could call everything equal. Its scores are compared as ever. Only where
+a rule for equal scores is broken, and its own are not equal there, that is rounding, and not judged.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from goldsmith.gold.choices import (
     Choice,
     Layout,
     after_change,
+    best_of,
+    joined,
 )
 from goldsmith.gold.precision import computed_dtype
 from goldsmith.judge.bounds import spend
@@ -53,7 +56,8 @@ def judge_choices(
         if leaf.actual_dtype != leaf.gold_dtype or "int" not in leaf.gold_dtype:
             continue  # another dtype never agrees, and 3.9 is not a choice of 3
         own, theirs = as_numpy(expected[leaf.path]), as_numpy(actual[leaf.path])
-        verdict = _judged(choice, own, theirs, arrays, expected, rounded_to)
+        mine = next((actual.get(it.path) for it in leaves if it.path == choice.scores and it.agrees), None)
+        verdict = _judged(choice, own, theirs, arrays, expected, rounded_to, mine)
         verdicts.append(verdict)
         if not verdict.wrong:
             no_difference = {"problem": "", "excess": 0.0, "relative": 0.0, "where": "", "guess": ""}
@@ -185,7 +189,7 @@ def spare_followers(
         sure[leaf.path] = min(len(near) for near, _ in both)
         each = [near + far for near, far in both]
         ranks = range(max(map(len, each)))
-        reaches[leaf.path] = [_joined([item[min(rank, len(item) - 1)] for item in each]) for rank in ranks]
+        reaches[leaf.path] = [joined([item[min(rank, len(item) - 1)] for item in each]) for rank in ranks]
         reaches[leaf.path] += [np.ones((), dtype=bool)] * (leaf.path in whole)
     if not reaches:
         return judged
@@ -218,6 +222,7 @@ def spare_followers(
     )
 
 
+Arrays = Mapping[str, Any]
 Sides = tuple[Mapping[str, Any], Mapping[str, Any], Sequence[Choice], Mapping[str, Any], str]
 """A submission's values, gold's, its choices and what is kept of them, and the coarser dtype of a setting."""
 
@@ -241,16 +246,8 @@ def judge_and_spare(
     )
 
 
-def _joined(masks: Sequence[Any]) -> Any:
-    """Return what is in any of some masks over first axes; all, if one is of all."""
-    import numpy as np
-
-    axes = min(mask.ndim for mask in masks)
-    return np.logical_or.reduce([mask.any(axis=tuple(range(axes, mask.ndim))) for mask in masks])
-
-
 def _judged(
-    choice: Choice, gold: Any, actual: Any, arrays: Mapping[str, Any], expected: Mapping[str, Any], rounded_to: str
+    choice: Choice, gold: Any, actual: Any, arrays: Arrays, expected: Arrays, rounded_to: str, mine: Any = None
 ) -> ChoiceVerdict:
     import numpy as np
 
@@ -267,7 +264,9 @@ def _judged(
     rows = layout.scores(numbers)
     equal = arrays.get(f"{EQUAL_PREFIX}{choice.path}", np.zeros(rows.shape, np.int64)) if choice.told_apart else None
     is_half = own in ("float16", "bfloat16")
-    return _Walk(layout, rows, widths, arrays, equal, is_half, coarser).verdict(known, gold, actual)
+    count = layout.chosen(gold).shape[-1]
+    mine = best_of(layout.scores(as_numpy(mine)), count, choice.ties) if mine is not None and choice.ties else None
+    return _Walk(layout, rows, widths, arrays, equal, is_half, coarser, mine).verdict(known, gold, actual)
 
 
 @dataclass
@@ -285,6 +284,8 @@ class _Walk:
     then."""
     coarser: float = 1.0
     """How many times farther one rounding goes where this ran than where the widths were measured."""
+    mine: Any = None
+    """What the submission's own scores name, if they are gold's but for noise, which may part equal ones."""
     ties: int = 0
     unjudged: int = 0
     why: str = ""
@@ -326,7 +327,8 @@ class _Walk:
                 continue
             at = step - lead
             equal = self.equal[row, at] if self.equal is not None and branch < 0 else None
-            ruling = self._rule(scores[at], widths[at], along[step], theirs[step], equal)
+            mine = self.mine[row, at] if self.mine is not None and branch < 0 else None
+            ruling = self._rule(scores[at], widths[at], along[step], theirs[step], equal, mine)
             if ruling.outcome == "wrong":
                 return step, ruling.why
             if ruling.outcome == "unknown":
@@ -349,10 +351,13 @@ class _Walk:
             step += 1
         return None
 
-    def _rule(self, scores: Any, widths: Any, own: Any, theirs: Any, equal: Any = None) -> Ruling:
+    def _rule(self, scores: Any, widths: Any, own: Any, theirs: Any, equal: Any = None, mine: Any = None) -> Ruling:
         choice = self.layout.choice
         found = rule(scores, widths, own, theirs, choice, equal)
-        if found.outcome == "wrong" and choice.ties and (choice.found or (self.is_half and equal is None)):
+        is_doubtful = bool(choice.found) or (self.is_half and equal is None)
+        if found.outcome == "wrong" and mine is not None:
+            is_doubtful |= rule(scores, widths, mine, theirs, choice).outcome == "same"
+        if found.outcome == "wrong" and choice.ties and is_doubtful:
             free = rule(scores, widths, own, theirs, msgspec.structs.replace(choice, ties=""))
             why = f"{found.why}, if that is meant" if choice.found else ""
             found = found if free.outcome == "wrong" else Ruling("unknown", why)

@@ -10,8 +10,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from goldsmith.comparison.results import Comparison, LeafComparison
 from goldsmith.gold.choice_ruling import rule
-from goldsmith.gold.choices import Choice, Layout, Misfit, best_of, close_positions, first_problem, widths_of
+from goldsmith.gold.choices import (
+    WIDTHS_PREFIX,
+    Choice,
+    Layout,
+    Misfit,
+    best_of,
+    close_positions,
+    first_problem,
+    widths_of,
+)
+from goldsmith.judge.choices import judge_choices
 from goldsmith.recipe.choices import sampling_scores
 
 ONE = Choice(path="output")
@@ -197,3 +208,32 @@ def test_what_is_given_to_go_on_from_has_no_scores() -> None:
     assert layout.lead == 3
     assert layout.scores(np.zeros((2, 6, 11))).shape == (2, 6, 11)
     assert layout.chosen(np.zeros((2, 9))).shape == (2, 9, 1)
+
+
+# --- what a submission's own scores say of equal ones
+
+
+@pytest.mark.parametrize(
+    ("own", "agree", "chosen", "wrong", "unjudged"),
+    [
+        ([0.5, 1.0, 1.0 + 1e-12, 0.2], True, 2, 0, 1),
+        ([0.5, 1.0, 1.0, 0.2], True, 2, 1, 0),
+        ([0.5, 1.0 + 1e-12, 1.0, 0.2], True, 2, 1, 0),
+        ([0.5, 1.0, 1.0 + 1e-12, 0.2], False, 2, 1, 0),
+        ([0.5, 1.0, 1.0, 1.0 + 1e-12], True, 3, 1, 0),
+    ],
+)
+def test_equal_scores_that_rounding_parts_are_not_judged_and_others_are_wrong(
+    own: list[float], agree: bool, chosen: int, wrong: int, unjudged: int
+) -> None:
+    choice = Choice(path="output.t", scores="output.s", axis=1, ties="first", positions=1, told_apart=True)
+    gold = {"output.t": np.array([1]), "output.s": np.array([[0.5, 1.0, 1.0, 0.2]])}
+    actual = {"output.t": np.array([chosen]), "output.s": np.array([own])}
+    shape = {"gold_dtype": "int64", "actual_dtype": "int64", "gold_shape": (1,), "actual_shape": (1,)}
+    leaves = (
+        LeafComparison(path="output.s", agrees=agree, elements=4),
+        LeafComparison(path="output.t", agrees=False, elements=1, problem="values", **shape),
+    )
+    arrays = {f"{WIDTHS_PREFIX}output.t": np.full((1, 1, 4), 1e-9)}
+    (found,) = judge_choices(Comparison(leaves), actual, gold, [choice], arrays)[1]
+    assert (found.wrong, found.unjudged, found.ties) == (wrong, unjudged, 0)
