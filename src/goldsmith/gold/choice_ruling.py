@@ -167,7 +167,7 @@ def decided_by_noise(scores: Array, widths: Array) -> Any:
     limit = np.take_along_axis(wide, order, -1)
     near = limit > DECIDED_BY_NOISE * np.take_along_axis(_reach(levels, counts, few), rank, -1)
     half = limit > DECIDED_BY_NOISE * np.take_along_axis(_reach(levels, counts, counts // 2), rank, -1)
-    half &= (counts >= 2 * _FEW)[:, None]
+    half &= (counts >= 4 * _FEW)[:, None]
     inside = new & (rank < counts[:, None]) & (near | last)  # equal ones may be so by rounding, and tell nothing
     at = np.bincount(rank[inside], minlength=size)
     usual = 2 * np.bincount(rank[inside & near], minlength=size) > at

@@ -70,7 +70,7 @@ def test_heavy_ties_and_two_clusters_are_not_chance(seed: int) -> None:
 
 
 def test_rows_of_noise_among_others_are_chance() -> None:
-    scores = np.random.default_rng(0).normal(size=(40, 12))
+    scores = np.random.default_rng(0).normal(size=(40, 20))
     scores[:8] *= 1e-7
     assert share_of_best(scores, 1e-6) == 0.2
 
