@@ -88,13 +88,14 @@ def site(course: CourseOnDisk, tmp_path: Path) -> Iterator[Site]:
 
 
 def class_of(course: CourseOnDisk, folder: Path, count: int) -> Path:
-    """Submissions that are quick to judge: most are right, some are wrong, some do not run."""
+    """Submissions that are quick to judge: most are right, some are wrong, some do not run. No two tests have the same
+    ones, of which verdicts would be known."""
     folder.mkdir()
     for index in range(count):
         change = {3: [("x * factor", "x + factor")], 7: [("x * factor", "x @ factor")]}.get(index % 10, [])
         shutil.copytree(hand_in(course, *change, name="tmp"), folder / f"s{index:03}")
         with (folder / f"s{index:03}/ops.py").open("a") as file:
-            file.write(f"\n# {index}\n")
+            file.write(f"\n# {index} of {folder.parent.name}\n")
     return folder
 
 
